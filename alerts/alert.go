@@ -211,9 +211,11 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	err = errors.Join(err, hideErr)
 	e := explain.Explain(v, n, lookup)
 	a := Alert{
-		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks), Weakest: weakest.String(), Holds: levels(holds),
+		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks),
+		Weakest: weakest.String(), Holds: levels(holds),
 		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
-		Severity: n.Severity, State: Fresh, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1, Summary: e.Summary, Explanation: e.Text,
+		Severity: n.Severity, State: Fresh, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1, Summary: e.Summary,
+		Explanation:  e.Text,
 		Transactions: []string{}, Keys: keys(v), Evidence: p.lines(), Links: ctx.Links,
 	}
 	if a.Links == nil {
@@ -243,7 +245,8 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 }
 
 // maySmaller ends the explanation of an alert of whose evidence more might be left out.
-const maySmaller = "The evidence may be smaller: it was not tried of each part of it whether the proof can do without, as that would have taken too long."
+const maySmaller = "The evidence may be smaller: it was not tried of each part of it whether the proof can do " +
+	"without, as that would have taken too long."
 
 // Unfinished is an alert that says that making its evidence smaller was ended before
 // everything was tried.
@@ -256,7 +259,8 @@ func (a Alert) Unfinished() Alert {
 
 // hide hides what the context's veil does, in all that the words of an alert are made
 // of. What is left of the proof is proved again.
-func hide(v verdict.Violation, n name.Name, p proof, proved bool, ctx Context) (verdict.Violation, proof, name.Lookup, error) {
+func hide(v verdict.Violation, n name.Name, p proof, proved bool,
+	ctx Context) (verdict.Violation, proof, name.Lookup, error) {
 	if ctx.Veil.Mode() == veil.Full {
 		return v, p, ctx.Lookup, nil
 	}
@@ -267,7 +271,8 @@ func hide(v verdict.Violation, n name.Name, p proof, proved bool, ctx Context) (
 	}
 	p.txns = txns
 	if proved && ctx.Judge != nil && ctx.Judge(n.Breaks[0], p.header, txns) != verdict.Violated {
-		return h.Violation(v), p, h.Lookup(ctx.Lookup), fmt.Errorf("%s at %v, with values hidden (%v): %w", n.Name, n.Breaks[0], ctx.Veil.Mode(), ErrUnproved)
+		return h.Violation(v), p, h.Lookup(ctx.Lookup),
+			fmt.Errorf("%s at %v, with values hidden (%v): %w", n.Name, n.Breaks[0], ctx.Veil.Mode(), ErrUnproved)
 	}
 	return h.Violation(v), p, h.Lookup(ctx.Lookup), nil
 }
@@ -315,7 +320,8 @@ func cycle(v verdict.Violation, lookup name.Lookup) []verdict.Edge {
 func edges(v verdict.Violation, c []verdict.Edge, ids identifier, lookup name.Lookup) []Edge {
 	out := make([]Edge, 0, len(c))
 	for _, e := range c {
-		out = append(out, Edge{From: ids.of(e.From), To: ids.of(e.To), Type: e.Type.String(), Key: e.Key, Why: explain.Edge(v, e, lookup), Basis: e.Why.String()})
+		out = append(out, Edge{From: ids.of(e.From), To: ids.of(e.To), Type: e.Type.String(), Key: e.Key,
+			Why: explain.Edge(v, e, lookup), Basis: e.Why.String()})
 	}
 	return out
 }
@@ -336,7 +342,8 @@ func (a Alert) After(before Alert) Alert {
 	if before.Values == a.Values {
 		return again
 	}
-	a.State, a.Count, a.FirstSeen, a.LastSeen, a.Group = again.State, again.Count, again.FirstSeen, again.LastSeen, again.Group
+	a.State, a.Count, a.FirstSeen, a.LastSeen, a.Group = again.State, again.Count, again.FirstSeen, again.LastSeen,
+		again.Group
 	return a
 }
 
@@ -358,7 +365,8 @@ func Parse(b []byte) (Alert, error) {
 		return Alert{}, fmt.Errorf("alert: %w", err)
 	}
 	if a.Version != Version {
-		return Alert{}, fmt.Errorf("alert %s: version %d, this program reads %d; use the version of monitor that wrote it", a.ID, a.Version, Version)
+		return Alert{}, fmt.Errorf("alert %s: version %d, this program reads %d; use the version of monitor that wrote it",
+			a.ID, a.Version, Version)
 	}
 	return a, nil
 }

@@ -79,7 +79,8 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 			return smaller(v, level, best, ctx), nil
 		}
 	}
-	return candidates[len(candidates)-1](), fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
+	return candidates[len(candidates)-1](),
+		fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
 }
 
 // passes is how often a judge is asked that does not know at first, as it does not look for long.
@@ -129,13 +130,15 @@ func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) pro
 // options are for leaving out what a proof can do without, of which it is known what is likely to be enough.
 func (p proof) options(ctx Context, enough func(i, op int) bool) shrink.Options {
 	partial := *p.header.Coverage == record.CoveragePartial
-	return shrink.Options{Unseen: partial, Undeclared: partial || *p.header.Initial == record.InitialAny, Spent: ctx.over, Enough: enough}
+	return shrink.Options{Unseen: partial, Undeclared: partial || *p.header.Initial == record.InitialAny, Spent: ctx.over,
+		Enough: enough}
 }
 
 // shrinkMore leaves out what essentials protect of a read anomaly and the judge can
 // do without, as long as it is still about the same read and the same transactions.
 // It comes when little is left.
-func shrinkMore(v verdict.Violation, txns []record.Transaction, violated func([]record.Transaction) bool, opt shrink.Options,
+func shrinkMore(v verdict.Violation, txns []record.Transaction, violated func([]record.Transaction) bool,
+	opt shrink.Options,
 	lookup name.Lookup) []record.Transaction {
 	at := name.Read(v, lookup)
 	if at < 0 {
@@ -275,7 +278,8 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 	for _, x := range v.Exhibits {
 		if r, ok := lookup.Find(x.Txn); ok { // who reads its own write may be there twice
 			w := wanted[r.ID]
-			wanted[r.ID] = verdict.Exhibit{Reads: slices.Concat(w.Reads, x.Reads), Writes: slices.Concat(w.Writes, x.Writes), All: slices.Concat(w.All, x.All)}
+			wanted[r.ID] = verdict.Exhibit{Reads: slices.Concat(w.Reads, x.Reads), Writes: slices.Concat(w.Writes, x.Writes),
+				All: slices.Concat(w.All, x.All)}
 		}
 	}
 	reader, offending, offends := offender(v, lookup)
@@ -298,15 +302,18 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 				written[op.Key] = true
 				keep[i][j] = all || everyWrite || slices.Contains(x.Writes, op.Key)
 			case all:
-				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending || vouches(op, reader, offending, full) ||
+				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending ||
+					vouches(op, reader, offending, full) ||
 					slices.Contains(x.Reads, op.Key) // it shows the initial version too
 			case !written[op.Key] && slices.Contains(x.Reads, op.Key):
 				if _, ok := first[op.Key]; !ok {
 					first[op.Key] = op.Value
 				}
-				keep[i][j] = op.Value == first[op.Key] || everyWrite && (lists.appends[op.Key] > 0 || vouches(op, full[i].ID, first[op.Key], full))
+				keep[i][j] = op.Value == first[op.Key] || everyWrite &&
+					(lists.appends[op.Key] > 0 || vouches(op, full[i].ID, first[op.Key], full))
 				if !repeatable { // it may be any of them, and of thin air and the initial version both
-					keep[i][j] = !offends || v.Kind == verdict.ThinAirRead || full[i].ID != reader || op.Key != v.Key || op.Value == offending
+					keep[i][j] = !offends || v.Kind == verdict.ThinAirRead || full[i].ID != reader || op.Key != v.Key ||
+						op.Value == offending
 				}
 			}
 		}
@@ -331,7 +338,8 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 // several values, those that nobody of the evidence wrote, unless every operation
 // on the key is wanted: they are of transactions that the proof does without. Where
 // it is the initial version that the proof is about, the first of them is that.
-func strangers(v verdict.Violation, full []record.Transaction, wanted map[string]verdict.Exhibit, keep [][]bool, lookup name.Lookup) {
+func strangers(v verdict.Violation, full []record.Transaction, wanted map[string]verdict.Exhibit, keep [][]bool,
+	lookup name.Lookup) {
 	w := writersOf(full)
 	initial := initialReads(v, lookup)
 	for i := range full {
@@ -347,7 +355,8 @@ func strangers(v verdict.Violation, full []record.Transaction, wanted map[string
 		}
 		start := map[string]record.Value{}
 		for j, op := range full[i].Ops {
-			if !keep[i][j] || op.Kind != record.Read || !several[op.Key] || w.appends[op.Key] > 0 || w.values[version{op.Key, op.Value}] ||
+			if !keep[i][j] || op.Kind != record.Read || !several[op.Key] || w.appends[op.Key] > 0 ||
+				w.values[version{op.Key, op.Value}] ||
 				slices.Contains(wanted[full[i].ID].All, op.Key) {
 				continue
 			}
@@ -413,7 +422,8 @@ func vouching(txns []record.Transaction) (out []record.Transaction, ok bool) {
 // about how it agrees with others of the same transaction.
 func offender(v verdict.Violation, lookup name.Lookup) (id string, value record.Value, ok bool) {
 	switch v.Kind {
-	case verdict.ThinAirRead, verdict.AbortedRead, verdict.IntermediateRead, verdict.FutureRead, verdict.IncompatibleOrder, verdict.DuplicateElements:
+	case verdict.ThinAirRead, verdict.AbortedRead, verdict.IntermediateRead, verdict.FutureRead, verdict.IncompatibleOrder,
+		verdict.DuplicateElements:
 	default:
 		return "", record.Null, false
 	}
@@ -439,7 +449,8 @@ func closed(v verdict.Violation, txns []record.Transaction, ctx Context, vouched
 	initial := initialReads(v, ctx.Lookup)
 	known := func(t *record.Transaction, op record.Op) bool {
 		switch {
-		case op.Kind != record.Read || initial[read{t.ID, op.Key}] && (w.appends[op.Key] == 0 || v.Kind == verdict.ThinAirRead):
+		case op.Kind != record.Read || initial[read{t.ID, op.Key}] &&
+			(w.appends[op.Key] == 0 || v.Kind == verdict.ThinAirRead):
 			return true
 		case w.appends[op.Key] > 0:
 			es, _ := list.Elements(op.Value)
@@ -530,7 +541,8 @@ func eachEdge(c []verdict.Edge, f func(verdict.Edge)) {
 
 // essentials protect what the alert is about from being left out: the
 // transactions that take part and, of a cycle or a read, their operations in it.
-func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) (keep func(i int) bool, keepOp func(i, op int) bool) {
+func essentials(v verdict.Violation, txns []record.Transaction,
+	ctx Context) (keep func(i int) bool, keepOp func(i, op int) bool) {
 	ids := identifier{lookup: ctx.Lookup}
 	part := map[string]bool{}
 	for _, id := range v.Txns {

@@ -25,7 +25,10 @@ func NewWithin(v verdict.Violation, ctx Context, most int) (Alert, error) {
 	if ctx.Veil.Mode() == veil.Full {
 		ctx.Veil = veil.New(veil.Long, nil)
 		a, err = New(v, ctx)
-		a.Explanation = strings.TrimRight(a.Explanation, "\n") + fmt.Sprintf("\n\nWith its data as it was recorded this alert would have %d bytes, more than the %d that are kept. So each key and value of %d bytes or more is given by its hash, in all that is said here and in the evidence, which proves the same. The data itself is in the input.", size, most, veil.LongMin)
+		a.Explanation = strings.TrimRight(a.Explanation,
+			"\n") + fmt.Sprintf("\n\nWith its data as it was recorded this alert would have %d bytes, more than the %d that "+
+			"are kept. So each key and value of %d bytes or more is given by its hash, in all that is said here and in the "+
+			"evidence, which proves the same. The data itself is in the input.", size, most, veil.LongMin)
 		if size = len(a.JSON()); size <= most {
 			return a, err
 		}
@@ -49,7 +52,9 @@ const (
 // cut is an alert without evidence, and with bounded parts.
 func (a Alert) cut(size, most int) Alert {
 	records := max(len(a.Evidence)-1, 0)
-	left := fmt.Sprintf("\n\nThis alert would have %d bytes, more than the %d that are kept. So its evidence (%d transactions) is left out, and what is said here is shortened; there are %d transactions in it, and %d steps in its cycle. The records are in the input: give them to monitor check.",
+	left := fmt.Sprintf("\n\nThis alert would have %d bytes, more than the %d that are kept. So its evidence (%d "+
+		"transactions) is left out, and what is said here is shortened; there are %d transactions in it, and %d steps in "+
+		"its cycle. The records are in the input: give them to monitor check.",
 		size, most, records, len(a.Transactions), len(a.Cycle))
 	a.Evidence, a.Cases = []json.RawMessage{}, nil
 	a.Explanation = strings.Replace(a.Explanation, "\n\n"+maySmaller, "", 1) // there is none
@@ -67,7 +72,8 @@ func (a Alert) cut(size, most int) Alert {
 	a.Keys = keys
 	cycle := make([]Edge, 0, cutEdges)
 	for _, e := range a.Cycle[:min(len(a.Cycle), cutEdges)] {
-		e.From, e.To, e.Key, e.Why = text.Cut(e.From, cutShort), text.Cut(e.To, cutShort), text.Cut(e.Key, cutShort), text.Cut(e.Why, cutShort)
+		e.From, e.To, e.Key, e.Why = text.Cut(e.From, cutShort), text.Cut(e.To, cutShort), text.Cut(e.Key, cutShort),
+			text.Cut(e.Why, cutShort)
 		cycle = append(cycle, e)
 	}
 	a.Cycle = cycle

@@ -80,7 +80,8 @@ func (a *Alert) span() (from, to int64, ok bool) {
 	from, to = math.MaxInt64, math.MinInt64
 	for i, line := range a.Evidence {
 		var t record.Transaction
-		if i == 0 && codec.IsHeader(line) || codec.Decode(line, &t) != nil || !t.HasTimes || !slices.Contains(a.Transactions, t.ID) {
+		if i == 0 && codec.IsHeader(line) || codec.Decode(line, &t) != nil || !t.HasTimes ||
+			!slices.Contains(a.Transactions, t.ID) {
 			continue
 		}
 		from, to = min(from, t.Start), max(to, t.End)

@@ -23,8 +23,10 @@ func reach(n name.Name, p proof, proved bool, ctx Context) (verdict.Level, []ver
 		return n.Weakest, n.Holds()
 	}
 	judge := func(l verdict.Level) verdict.Outcome { return judgeAs(l, p, ctx) }
-	named := n.Weakest == n.Breaks[0] && !ctx.Clock.Enforces() || judge(n.Weakest) == verdict.Violated // the first is what was proved
-	if holds := n.Holds(); named && !slices.ContainsFunc(holds, func(l verdict.Level) bool { return judge(l) != verdict.Satisfied }) {
+	// the first is what was proved
+	named := n.Weakest == n.Breaks[0] && !ctx.Clock.Enforces() || judge(n.Weakest) == verdict.Violated
+	if holds := n.Holds(); named && !slices.ContainsFunc(holds,
+		func(l verdict.Level) bool { return judge(l) != verdict.Satisfied }) {
 		return n.Weakest, holds
 	}
 	var broken, whole []verdict.Level
@@ -64,10 +66,10 @@ func literal(h record.Header) record.Header {
 	return h
 }
 
-// unless is what keys would have to hold at first for a proof to be none, where that is not declared and may be: somebody
-// reads null or 0 of a key, and it is somebody's write. (What nobody writes is taken for what a key held.) One or two
-// judgements of such proofs, in the order that the clocks show: a key's first record is as a rule what it held then.
-// Where values are hidden nobody is to learn of a 0.
+// unless is what keys would have to hold at first for a proof to be none, where that is not declared and may be:
+// somebody reads null or 0 of a key, and it is somebody's write. (What nobody writes is taken for what a key held.)
+// One or two judgements of such proofs, in the order that the clocks show: a key's first record is as a rule what it
+// held then. Where values are hidden nobody is to learn of a 0.
 func unless(level verdict.Level, p proof, ctx Context) record.Initial {
 	if ctx.Judge == nil || len(p.txns) > reachMax || *p.header.Initial != record.InitialAny {
 		return record.InitialAny

@@ -148,7 +148,8 @@ func (s story) again(level verdict.Level, ctx Context) (story, bool) {
 		return s, false
 	}
 	next, ok := find(s.p.txns)
-	if ok && (inferred(next.v) || slices.ContainsFunc(next.v.Cycle, func(e verdict.Edge) bool { return e.Type == verdict.SO })) {
+	if ok && (inferred(next.v) || slices.ContainsFunc(next.v.Cycle,
+		func(e verdict.Edge) bool { return e.Type == verdict.SO })) {
 		violated := func(txns []record.Transaction) bool { return ctx.Judge(level, h, txns) == verdict.Violated }
 		if looser, ok := find(loosen(s.p.txns, violated)); ok {
 			return looser, true
@@ -245,7 +246,8 @@ func loosen(txns []record.Transaction, violated func([]record.Transaction) bool)
 	out = each(timed, out, violated, func(less []record.Transaction, i int) {
 		less[i].HasTimes, less[i].Start, less[i].End = false, 0, 0
 	})
-	return each(later, out, violated, func(less []record.Transaction, i int) { // a session ends before i, and another one begins
+	// a session ends before i, and another one begins
+	return each(later, out, violated, func(less []record.Transaction, i int) {
 		session := less[i].Session
 		for k := i; k < len(less); k++ {
 			if less[k].Session == session {
@@ -256,7 +258,8 @@ func loosen(txns []record.Transaction, violated func([]record.Transaction) bool)
 }
 
 // each makes those changes, in order, that leave a violation with those before them: all of them, if that will do.
-func each(changes []int, txns []record.Transaction, violated func([]record.Transaction) bool, change func([]record.Transaction, int)) []record.Transaction {
+func each(changes []int, txns []record.Transaction, violated func([]record.Transaction) bool,
+	change func([]record.Transaction, int)) []record.Transaction {
 	try := func(some []int) bool {
 		less := slices.Clone(txns)
 		for _, i := range some {

@@ -33,8 +33,8 @@ var ErrLarge = errors.New("what proves the anomaly is too much to be kept")
 
 // Suspect keeps of an anomaly what is needed to make an alert of it when somebody asks for one:
 // Explained then gives what New, in the same context, would give now. Nothing is judged, so that it takes
-// some microseconds for each of its records. It has an id of its own: that of the alert is known only when there is one.
-// The data is hidden as the context's veil asks.
+// some microseconds for each of its records. It has an id of its own: that of the alert is known only when there is
+// one. The data is hidden as the context's veil asks.
 //
 // The error is ErrLarge, or says that a record is no longer there.
 func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
@@ -54,7 +54,8 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 	unique := !ctx.Repeats
 	h.UniqueValues = &unique
 	hidden := ctx.Veil.Alert(ctx.Initial)
-	s := suspicion{Violation: hidden.Violation(v), Levels: levels(ctx.Levels), Header: codec.AppendHeader(nil, &h), OneKey: ctx.OneKey}
+	s := suspicion{Violation: hidden.Violation(v), Levels: levels(ctx.Levels), Header: codec.AppendHeader(nil, &h),
+		OneKey: ctx.OneKey}
 	for _, id := range ids {
 		r, ok := ctx.Lookup.Find(id)
 		if !ok {
@@ -68,10 +69,14 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 		return Alert{}, err
 	}
 	a := Alert{
-		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks), Weakest: n.Weakest.String(), Holds: levels(n.Holds()),
-		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent, Severity: n.Severity, State: Suspected,
-		FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1, Summary: "One more of its kind, which is explained when it is looked at.",
-		Transactions: []string{}, Keys: keys(s.Violation), Cycle: []Edge{}, Evidence: []json.RawMessage{}, Links: map[string]string{}, Suspicion: kept,
+		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks),
+		Weakest: n.Weakest.String(), Holds: levels(n.Holds()),
+		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
+		Severity: n.Severity, State: Suspected,
+		FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1,
+		Summary:      "One more of its kind, which is explained when it is looked at.",
+		Transactions: []string{}, Keys: keys(s.Violation), Cycle: []Edge{}, Evidence: []json.RawMessage{},
+		Links: map[string]string{}, Suspicion: kept,
 	}
 	for _, t := range v.Txns {
 		if of := (identifier{lookup: ctx.Lookup}).of(t); !slices.Contains(a.Transactions, of) {
@@ -85,8 +90,8 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 }
 
 // Explained is the alert of what Suspect kept: the same, with the same id, as if it had been made when the
-// anomaly was found. Its JSON form has at most so many bytes, see NewWithin. Any other alert is itself. The error is as New has it;
-// the alert is usable all the same.
+// anomaly was found. Its JSON form has at most so many bytes, see NewWithin. Any other alert is itself. The error is
+// as New has it; the alert is usable all the same.
 func (a Alert) Explained(judge shrink.Judge, find Finder, budget Budget, most int) (Alert, error) {
 	if len(a.Suspicion) == 0 {
 		return a, nil
@@ -107,7 +112,8 @@ func (a Alert) Explained(judge shrink.Judge, find Finder, budget Budget, most in
 		}
 		records[id] = &t
 	}
-	ctx := Context{DB: a.DB, Initial: *h.Initial, Coverage: *h.Coverage, Clock: *h.Clock, Sessions: *h.Sessions, Repeats: !*h.UniqueValues, OneKey: s.OneKey,
+	ctx := Context{DB: a.DB, Initial: *h.Initial, Coverage: *h.Coverage, Clock: *h.Clock, Sessions: *h.Sessions,
+		Repeats: !*h.UniqueValues, OneKey: s.OneKey,
 		Judge: judge, Find: find, Budget: budget, Now: a.FirstSeen, Links: a.Links,
 		Lookup: func(id verdict.TxnID) (*record.Transaction, bool) { t, ok := records[id]; return t, ok }}
 	if h.MaxSkew != nil {

@@ -24,7 +24,8 @@ type writers struct {
 }
 
 func writersOf(txns []record.Transaction) writers {
-	w := writers{values: map[version]bool{}, elements: map[element]int{}, appends: map[string]int{}, written: map[string]bool{}}
+	w := writers{values: map[version]bool{}, elements: map[element]int{}, appends: map[string]int{},
+		written: map[string]bool{}}
 	for i := range txns {
 		for _, op := range txns[i].Ops {
 			switch op.Kind {

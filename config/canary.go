@@ -86,7 +86,8 @@ type Address string
 func parseAddress(s string) (Address, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" { // the error would have the password in it
-		return "", errors.New("wants an address such as postgres://canary@db-1:5432/shop; in a password write %2F for /, %25 for %, %23 for #")
+		return "", errors.New("wants an address such as postgres://canary@db-1:5432/shop; in a password write %2F for /, " +
+			"%25 for %, %23 for #")
 	}
 	return Address(s), nil
 }
@@ -142,7 +143,9 @@ func (v *validator) canary(c *Canary) {
 	for _, f := range []struct {
 		path          string
 		value, lo, hi int
-	}{{"canary.sessions", c.Sessions, 1, 1000}, {"canary.keys", c.Keys, 1, 10_000}, {"canary.operations", c.Operations, 1, 100}, {"canary.group", c.Group, 1, 100_000}, {"canary.rate", c.Rate, 0, 1_000_000}, {"canary.stop_if.errors", c.StopIf.Errors, 0, 99}} {
+	}{{"canary.sessions", c.Sessions, 1, 1000}, {"canary.keys", c.Keys, 1, 10_000},
+		{"canary.operations", c.Operations, 1, 100}, {"canary.group", c.Group, 1, 100_000},
+		{"canary.rate", c.Rate, 0, 1_000_000}, {"canary.stop_if.errors", c.StopIf.Errors, 0, 99}} {
 		if f.value < f.lo || f.value > f.hi {
 			v.errorf(f.path, "must be from %d to %d, not %d", f.lo, f.hi, f.value)
 		}

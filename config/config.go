@@ -151,7 +151,8 @@ func (s Severities) Of(level string) string {
 }
 
 func (s Severities) all() []struct{ level, severity string } {
-	return []struct{ level, severity string }{{"g1", s.G1}, {"rc", s.RC}, {"ra", s.RA}, {"cc", s.CC}, {"pc", s.PC}, {"si", s.SI}, {"strong-si", s.StrongSI}, {"ser", s.SER}, {"sser", s.SSER}, {"lin", s.LIN}}
+	return []struct{ level, severity string }{{"g1", s.G1}, {"rc", s.RC}, {"ra", s.RA}, {"cc", s.CC}, {"pc", s.PC},
+		{"si", s.SI}, {"strong-si", s.StrongSI}, {"ser", s.SER}, {"sser", s.SSER}, {"lin", s.LIN}}
 }
 
 // Silence keeps alerts from the receivers; they stay in the store, and are counted.
@@ -271,7 +272,8 @@ func Default() *Config {
 		Solver: Solver{Every: 250 * time.Millisecond, Conflicts: 100_000},
 		Store:  Store{Path: "./isowatch-data", MaxBytes: 10 << 30},
 		Memory: 300 << 20,
-		Alerts: Alerts{Values: ValuesFull, Repeat: 4 * time.Hour, ResolveAfter: 15 * time.Minute, ResolveTransactions: 1000, LagMax: time.Minute, Rate: Rate{Max: 5, Per: time.Minute},
+		Alerts: Alerts{Values: ValuesFull, Repeat: 4 * time.Hour, ResolveAfter: 15 * time.Minute, ResolveTransactions: 1000,
+			LagMax: time.Minute, Rate: Rate{Max: 5, Per: time.Minute},
 			Retain: 90 * 24 * time.Hour, MaxAlerts: 100_000},
 		HTTP: HTTP{Listen: "127.0.0.1:8080"},
 		Log:  Log{Level: "info", Format: "console"},

@@ -53,7 +53,8 @@ type Errors []*Error
 func (es Errors) Sort() {
 	sort.SliceStable(es, func(i, j int) bool {
 		a, b := es[i].Place, es[j].Place
-		return a.Origin == b.Origin && a.Line > 0 && b.Line > 0 && (a.Line < b.Line || a.Line == b.Line && a.Column < b.Column)
+		return a.Origin == b.Origin && a.Line > 0 && b.Line > 0 &&
+			(a.Line < b.Line || a.Line == b.Line && a.Column < b.Column)
 	})
 }
 

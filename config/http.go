@@ -41,9 +41,11 @@ func (v *validator) http(h *HTTP) {
 		switch {
 		case Loopback(l.address):
 		case !h.Guarded():
-			v.errorf(l.path, "%s can be reached from other machines, and nothing asks who is there: set http.token_file or http.tls.client_ca, or listen on 127.0.0.1", l.address)
+			v.errorf(l.path, "%s can be reached from other machines, and nothing asks who is there: set http.token_file or "+
+				"http.tls.client_ca, or listen on 127.0.0.1", l.address)
 		case h.TLS == nil:
-			v.warnings = append(v.warnings, l.path+": "+l.address+" without http.tls sends the token readable by anyone on the way, unless something in front of it speaks TLS")
+			v.warnings = append(v.warnings, l.path+": "+l.address+
+				" without http.tls sends the token readable by anyone on the way, unless something in front of it speaks TLS")
 		}
 	}
 	if h.Admin != "" && h.Admin == h.Listen && !anyPort(h.Admin) {
@@ -52,7 +54,9 @@ func (v *validator) http(h *HTTP) {
 	if t := h.TLS; t != nil && (t.Cert == "" || t.Key == "") {
 		v.errorf("http.tls", "wants both cert and key: the certificate that the monitor shows, and its private key")
 	}
-	if u, err := url.Parse(h.BaseURL); h.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+	if u, err := url.Parse(h.BaseURL); h.BaseURL != "" &&
+		(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" ||
+			u.Fragment != "") {
 		v.errorf("http.base_url", "wants an address such as https://isowatch.example.org")
 	}
 }

@@ -47,13 +47,15 @@ func keysOf(v reflect.Value, path string, env bool, out *[]Key) {
 			keysOf(fv, at, env, out)
 			continue
 		case fv.Kind() == reflect.Slice && fv.Type().Elem().Kind() == reflect.Struct:
-			*out = append(*out, Key{Path: at, Env: envName(at, env), Type: "list", Default: "[]", Help: "In the environment, the whole list in YAML."})
+			*out = append(*out, Key{Path: at, Env: envName(at, env), Type: "list", Default: "[]",
+				Help: "In the environment, the whole list in YAML."})
 			item := reflect.New(fv.Type().Elem())
 			setDefaults(item)
 			keysOf(item.Elem(), at+"[]", false, out)
 			continue
 		}
-		*out = append(*out, Key{Path: at, Env: envName(at, env), Type: typeName(fv.Type()), Default: printValue(fv), Help: help, Words: wordsOf(f, fv.Type())})
+		*out = append(*out, Key{Path: at, Env: envName(at, env), Type: typeName(fv.Type()), Default: printValue(fv),
+			Help: help, Words: wordsOf(f, fv.Type())})
 	}
 }
 

@@ -14,7 +14,8 @@ func (v *validator) life(a Alerts) {
 	v.atLeast("alerts.repeat", a.Repeat, 0)
 	v.atLeast("alerts.resolve_after", a.ResolveAfter, time.Second)
 	if a.ResolveTransactions < 1 {
-		v.errorf("alerts.resolve_transactions", "must be at least 1, not %d: what is not judged resolves nothing", a.ResolveTransactions)
+		v.errorf("alerts.resolve_transactions", "must be at least 1, not %d: what is not judged resolves nothing",
+			a.ResolveTransactions)
 	}
 	v.atLeast("alerts.silent_after", a.SilentAfter, 0)
 	v.atLeast("alerts.lag_max", a.LagMax, 0)

@@ -151,9 +151,11 @@ func (d *decoder) syntax(err error, text []byte) {
 		return
 	}
 	for i, line := range bytes.Split(text, []byte("\n")) {
-		if indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]; i+1 >= e.Place.Line && i <= e.Place.Line && bytes.ContainsRune(indent, '\t') {
+		if indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]; i+1 >= e.Place.Line && i <= e.Place.Line &&
+			bytes.ContainsRune(indent, '\t') {
 			e.Place.Line, e.Place.Column = i+1, bytes.IndexByte(indent, '\t')+1
-			e.Msg = "not YAML: a tab indents this line, where YAML takes spaces only: replace it, and set your editor to indent with spaces"
+			e.Msg = "not YAML: a tab indents this line, where YAML takes spaces only: replace it, and set your editor to " +
+				"indent with spaces"
 			return
 		}
 	}
@@ -207,7 +209,8 @@ func (c *Config) strangers(environ []string) (warnings []string) {
 	for _, kv := range slices.Sorted(slices.Values(environ)) {
 		name, _, _ := strings.Cut(kv, "=")
 		if _, ok := names[name]; !ok && strings.HasPrefix(name, envPrefix) {
-			warnings = append(warnings, fmt.Sprintf("environment variable %s names no key of the configuration and is ignored", name))
+			warnings = append(warnings, fmt.Sprintf("environment variable %s names no key of the configuration and is ignored",
+				name))
 		}
 	}
 	return warnings

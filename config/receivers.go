@@ -153,7 +153,9 @@ func (v *validator) receiverSecrets(c *Config, read func(path, file string, into
 		}
 		from := get(path+".routing_key", w.RoutingKeyFile, w.RoutingKeyEnv, &w.RoutingKey)
 		if n := len(w.RoutingKey); n > 0 && n != routingKeyLength {
-			v.errorf(path+".routing_key_"+suffix(w.RoutingKeyFile), "%s holds %d characters, and a routing key has %d: copy the integration key of an Events API v2 integration", from, n, routingKeyLength)
+			v.errorf(path+".routing_key_"+suffix(w.RoutingKeyFile),
+				"%s holds %d characters, and a routing key has %d: copy the integration key of an Events API v2 integration", from,
+				n, routingKeyLength)
 		}
 		var headers Secret
 		read(path+".headers_file", w.HeadersFile, &headers)
@@ -169,7 +171,8 @@ func (v *validator) receiverSecrets(c *Config, read func(path, file string, into
 const routingKeyLength = 32
 
 // reserved are headers that a webhook makes itself.
-var reserved = map[string]bool{"Content-Type": true, "Content-Length": true, "Host": true, "Transfer-Encoding": true, "Connection": true,
+var reserved = map[string]bool{"Content-Type": true, "Content-Length": true, "Host": true, "Transfer-Encoding": true,
+	"Connection": true,
 	"Webhook-Id": true, "Webhook-Timestamp": true, "Webhook-Signature": true}
 
 // What HTTP allows (RFC 9110, 5.1 and 5.5).

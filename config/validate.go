@@ -62,7 +62,8 @@ func (v *validator) validate(c *Config) {
 	v.canary(c.Canary)
 	v.levels(c)
 	if !c.UniqueValues && c.Coverage == record.CoveragePartial {
-		v.warnings = append(v.warnings, "unique_values: false with coverage: partial: anybody who is not recorded may have written what was read, so that next to nothing is checked; coverage: complete says that there is nobody")
+		v.warnings = append(v.warnings, "unique_values: false with coverage: partial: anybody who is not recorded may have "+
+			"written what was read, so that next to nothing is checked; coverage: complete says that there is nobody")
 	}
 	w := c.Window
 	v.atLeast("window.lateness", w.Lateness, 0)
@@ -77,7 +78,8 @@ func (v *validator) validate(c *Config) {
 		v.errorf("window.keys", "must be at least 1, not %d", w.Keys)
 	}
 	if w.Histories < 1 || w.Histories > HistoriesMax {
-		v.errorf("window.histories", "must be at least 1 and at most %d, not %d: each takes memory also where nothing comes", HistoriesMax, w.Histories)
+		v.errorf("window.histories", "must be at least 1 and at most %d, not %d: each takes memory also where nothing comes",
+			HistoriesMax, w.Histories)
 	}
 	v.segments(w)
 	v.atLeast("solver.every", c.Solver.Every, time.Millisecond)
@@ -88,7 +90,8 @@ func (v *validator) validate(c *Config) {
 		v.errorf("store.path", "is missing: name a folder")
 	}
 	if c.Store.MaxBytes < StoreBytesMin {
-		v.errorf("store.max_bytes", "must be at least %s, not %s: what a restart needs has to fit", StoreBytesMin, c.Store.MaxBytes)
+		v.errorf("store.max_bytes", "must be at least %s, not %s: what a restart needs has to fit", StoreBytesMin,
+			c.Store.MaxBytes)
 	}
 	if m := c.Memory; m != 0 && m < MemoryMin {
 		v.errorf("memory", "must be 0 or at least %s, not %s", MemoryMin, m)
@@ -120,7 +123,8 @@ func (v *validator) segments(w Window) {
 		return
 	}
 	if w.Overlap < 0 || w.Overlap > w.Segment/2 {
-		v.errorf("window.overlap", "must be at least 0 and at most half of window.segment, %d, not %d", w.Segment/2, w.Overlap)
+		v.errorf("window.overlap", "must be at least 0 and at most half of window.segment, %d, not %d", w.Segment/2,
+			w.Overlap)
 	}
 }
 
@@ -184,7 +188,8 @@ func (v *validator) cluster(path string, brokers []string, topic string, t *TLS,
 		v.errorf(path+".sasl.password_file", "is missing: name the file that holds the password")
 	}
 	if s.Mechanism == "plain" && t == nil {
-		v.warnings = append(v.warnings, path+".sasl.mechanism: plain without "+path+".tls sends the password readable by anyone on the way")
+		v.warnings = append(v.warnings, path+".sasl.mechanism: plain without "+path+
+			".tls sends the password readable by anyone on the way")
 	}
 }
 
@@ -222,7 +227,8 @@ func (v *validator) levels(c *Config) {
 		case slices.Contains(named, l):
 			v.errorf(path, "%s is named twice", l)
 		case c.Clock == record.ClockIgnore && (l == verdict.StrongSI || l == verdict.SSER || l == verdict.LIN):
-			v.errorf(path, "%s holds real time, which clock: ignore takes away: choose another clock or a level without real time", l)
+			v.errorf(path, "%s holds real time, which clock: ignore takes away: choose another clock or a level without real "+
+				"time", l)
 		}
 		named = append(named, l)
 	}
@@ -249,7 +255,8 @@ func (v *validator) secrets(c *Config, httpOnly bool) {
 		}
 	}
 	if read("http.token_file", c.HTTP.TokenFile, &c.HTTP.Token); c.HTTP.Token != "" && len(c.HTTP.Token) < TokenMin {
-		v.errorf("http.token_file", "%s holds %d characters, and a token has at least %d: make one with openssl rand -hex 32", c.HTTP.TokenFile, len(c.HTTP.Token), TokenMin)
+		v.errorf("http.token_file", "%s holds %d characters, and a token has at least %d: make one with openssl rand -hex 32",
+			c.HTTP.TokenFile, len(c.HTTP.Token), TokenMin)
 	}
 	if httpOnly {
 		return
@@ -261,7 +268,8 @@ func (v *validator) secrets(c *Config, httpOnly bool) {
 		read("canary.password_file", c.Canary.PasswordFile, &c.Canary.Password)
 		for _, a := range slices.Concat(c.Canary.Targets, c.Canary.Replicas) {
 			if c.Canary.PasswordFile != "" && !a.hasAccount() {
-				v.errorf("canary.password_file", "%s has no user whose password it would be: write user@ before its host, or leave the file out", a)
+				v.errorf("canary.password_file", "%s has no user whose password it would be: write user@ before its host, or "+
+					"leave the file out", a)
 			}
 		}
 		if p := c.Canary.Publish; p != nil && p.SASL != nil {
@@ -270,7 +278,8 @@ func (v *validator) secrets(c *Config, httpOnly bool) {
 	}
 	if c.Alerts.Values == ValuesHash {
 		if read("alerts.salt_file", c.Alerts.SaltFile, &c.Alerts.Salt); c.Alerts.Salt != "" && len(c.Alerts.Salt) < SaltMin {
-			v.errorf("alerts.salt_file", "%s holds %d bytes, and a salt has at least %d: make one with openssl rand -hex 32", c.Alerts.SaltFile, len(c.Alerts.Salt), SaltMin)
+			v.errorf("alerts.salt_file", "%s holds %d bytes, and a salt has at least %d: make one with openssl rand -hex 32",
+				c.Alerts.SaltFile, len(c.Alerts.Salt), SaltMin)
 		}
 	}
 	v.receiverSecrets(c, read)

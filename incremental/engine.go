@@ -197,8 +197,10 @@ func New(opt Options) *Engine {
 	if opt.BytesMax == 0 {
 		opt.BytesMax = defaultBytesMax
 	}
-	e := &Engine{opt: opt, nShared: map[verdict.Level]int{}, in: newIntake(), budget: budget.Unlimited(), seeds: none, first: none, lists: map[version.Key]*listKey{},
-		suspended: map[ordinal][]func(){}, vouchers: map[ordinal]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
+	e := &Engine{opt: opt, nShared: map[verdict.Level]int{}, in: newIntake(), budget: budget.Unlimited(), seeds: none,
+		first: none, lists: map[version.Key]*listKey{},
+		suspended: map[ordinal][]func(){}, vouchers: map[ordinal]voucher{}, claims: map[version.Key][]pendingRead{},
+		seen: map[string]bool{}}
 	if old := opt.Spare; old != nil {
 		e.in.reuse(old.in)
 		e.spare, e.slotTx, e.waiting = old.strands, old.slotTx[:0], old.waiting[:0]
@@ -254,7 +256,8 @@ func New(opt Options) *Engine {
 		e.weak = newWeakChecks(opt.Sessions == record.SessionsKeep, weaker)
 		e.weak.budget = e.budget.Share()
 		e.in.ordered = true
-		if opt.Online && !opt.UniqueValues && !slices.ContainsFunc(opt.Levels, func(l verdict.Level) bool { return l.Implies(verdict.PC) }) {
+		if opt.Online && !opt.UniqueValues && !slices.ContainsFunc(opt.Levels,
+			func(l verdict.Level) bool { return l.Implies(verdict.PC) }) {
 			e.witness = &check{level: verdict.SI, split: true}
 			e.checks = append(e.checks, e.witness)
 		}
@@ -272,7 +275,8 @@ func (e *Engine) Mini() bool { return e.in.large == 0 && !e.in.again }
 // which lin is about.
 func (e *Engine) SingleObjects() bool { return !e.in.several }
 
-// Predicates tells whether some transaction so far, which may have committed, has predicate operations: these are counted.
+// Predicates tells whether some transaction so far, which may have committed, has predicate operations: these are
+// counted.
 func (e *Engine) Predicates() bool { return e.in.predicates }
 
 // Step takes in one transaction. The record is not kept: whoever calls keeps
@@ -645,7 +649,8 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 	// A record that is late may be one whose clock was set back. Where levels have real time,
 	// that would be a violation; where they don't, what rests on it is looked at again.
 	late := realTime && !slices.ContainsFunc(e.checks, func(c *check) bool { return c.timed })
-	c := constraint.Config{Late: late, Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
+	c := constraint.Config{Late: late, Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk,
+		Skew:     e.opt.MaxSkew,
 		Sessions: e.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(e.in.sessions)}
 	if c.Instants = realTime && k.timed && e.in.instants; c.Instants {
 		c.Late = true // its clock is not a client's, which may have been set back
@@ -681,7 +686,8 @@ func (e *Engine) Tick(watermark int64) Output {
 			// An order that is chosen too early, as a version of the same two transactions is still to be
 			// read, costs the history to be read again without times. To keep a pair open
 			// costs little.
-			if p.Undecided() >= e.opt.ChooseAt && !slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == p && c.left }) {
+			if p.Undecided() >= e.opt.ChooseAt &&
+				!slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == p && c.left }) {
 				p.Choose(p.Low(e.lastLow))
 			}
 		}
@@ -1008,7 +1014,10 @@ func (e *Engine) batchOrder() []ordinal {
 		}
 	}
 	if e.realTime() {
-		slices.SortStableFunc(order, func(a, b ordinal) int { return cmp.Compare(e.in.txns.At(a).order, e.in.txns.At(b).order) })
+		slices.SortStableFunc(order, func(a, b ordinal) int {
+			return cmp.Compare(e.in.txns.At(a).order,
+				e.in.txns.At(b).order)
+		})
 	}
 	return order
 }

@@ -102,7 +102,8 @@ func (e *Engine) firstTimed() version.Slot {
 // perKey are kept of a key. The result is how many writers that were not known to be
 // overwritten are not among them. O(writes).
 func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnID, keys []version.Key)) (dropped int) {
-	f := lastWriters{e: e, last: make([]uint32, e.in.perKey.Len()), kept: make([]kept, 0, e.in.perKey.Len()), perKey: perKey}
+	f := lastWriters{e: e, last: make([]uint32, e.in.perKey.Len()), kept: make([]kept, 0, e.in.perKey.Len()),
+		perKey: perKey}
 	for k := range f.last {
 		f.last[k] = none
 	}
@@ -317,9 +318,9 @@ func (e *Engine) Anchored(key string) bool {
 func (e *Engine) UniqueAttempts() bool { return e.opt.UniqueAttempts && !e.in.retried }
 
 // UnseenUnique tells whether Options.UnseenUnique is believed of who was not seen. With UnseenAsSeen, not any more
-// once two transactions, neither of them aborted, wrote the same value to the same key, whichever, or one wrote back what it
-// read: who makes values so may have made any of them before. Null, and what keys are known to hold at first, show nothing of
-// other values, and may be anybody's in any case.
+// once two transactions, neither of them aborted, wrote the same value to the same key, whichever, or one wrote back
+// what it read: who makes values so may have made any of them before. Null, and what keys are known to hold at first,
+// show nothing of other values, and may be anybody's in any case.
 func (e *Engine) UnseenUnique() bool {
 	return e.opt.UnseenUnique && !(e.opt.UnseenAsSeen && e.in.repeated)
 }

@@ -29,47 +29,48 @@ type intake struct {
 	freed    uint32 // list of waiters to use again
 	sessions map[string]sessionID
 
-	txns         paged.Vec[ordinal, txn]
-	indexOf      []ordinal                        // by TxnID, or none
-	cellIDs      []cellID                         // slab of reads and writes
-	touched      []keyState                       // what the transaction at hand did to keys, in order of first touch
-	touchedAt    map[version.Key]int              // of many: where in touched
-	inters       []cellID                         // what it wrote and overwrote itself
-	rereads      []cellID                         // what it read of others after it had read another value of the key
-	perKey       paged.Vec[version.Key, keyProps] // by key
-	skipped      int                              // operations not checked
-	total        int                              // operations of committed transactions
-	predicates   bool                             // there are predicate operations
-	opaque       bool                             // a predicate write may have written anything
-	apps         []ownAppend                      // what the transaction at hand appended
-	refs         []member                         // further writers of values
-	suspects     []suspect
-	open         int                  // transactions of unknown outcome
-	wroteFirst   bool                 // a last write was of a common value, or of what had been read
-	faults       map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
-	lists        map[cellID]*list     // the values that are lists
-	ordered      bool                 // the program order of reads is wanted where it is more than the order of keys
-	sequence     []cellID             // of the transaction at hand: what it read from others, in program order
-	repeats      bool                 // sequence is not just the first read of each key, in the order of touching them
-	sequences    map[ordinal][]cellID // of transactions for which it is not
-	places       []int                // of sequence: which operations
-	placesOf     map[ordinal][]int    // of sequences
-	large        int                  // transactions that are no mini-transactions
-	again        bool                 // a value was written to a key a second time
-	common       cellFlags            // of values that many write, which shows nothing of others; see Engine.common
-	repeated     bool                 // any other value was written to a key by two transactions, neither of them aborted
-	replaced     bool                 // a key was appended to and written as a whole
-	retried      bool                 // one of an aborted transaction was written by another one
-	woken        []cellID             // values awaited by readers that an aborted transaction wrote, or one that overwrote them
-	several      bool                 // a transaction has several objects
-	timed        int                  // committed transactions with trusted times
-	untimed      int                  // and those without
-	disbelieved  int                  // of these, those whose times contradict their session's
-	seeds        int                  // Options.Seeds
-	instants     bool                 // times are the database's own
-	attempts     int64                // how long before an attempt that is aborted another one may have ended
-	untimedSeeds int                  // of these, among the first, which are seeds
-	last         []sessionClock       // by session
+	txns       paged.Vec[ordinal, txn]
+	indexOf    []ordinal                        // by TxnID, or none
+	cellIDs    []cellID                         // slab of reads and writes
+	touched    []keyState                       // what the transaction at hand did to keys, in order of first touch
+	touchedAt  map[version.Key]int              // of many: where in touched
+	inters     []cellID                         // what it wrote and overwrote itself
+	rereads    []cellID                         // what it read of others after it had read another value of the key
+	perKey     paged.Vec[version.Key, keyProps] // by key
+	skipped    int                              // operations not checked
+	total      int                              // operations of committed transactions
+	predicates bool                             // there are predicate operations
+	opaque     bool                             // a predicate write may have written anything
+	apps       []ownAppend                      // what the transaction at hand appended
+	refs       []member                         // further writers of values
+	suspects   []suspect
+	open       int                  // transactions of unknown outcome
+	wroteFirst bool                 // a last write was of a common value, or of what had been read
+	faults     map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
+	lists      map[cellID]*list     // the values that are lists
+	ordered    bool                 // the program order of reads is wanted where it is more than the order of keys
+	sequence   []cellID             // of the transaction at hand: what it read from others, in program order
+	repeats    bool                 // sequence is not just the first read of each key, in the order of touching them
+	sequences  map[ordinal][]cellID // of transactions for which it is not
+	places     []int                // of sequence: which operations
+	placesOf   map[ordinal][]int    // of sequences
+	large      int                  // transactions that are no mini-transactions
+	again      bool                 // a value was written to a key a second time
+	common     cellFlags            // of values that many write, which shows nothing of others; see Engine.common
+	repeated   bool                 // any other value was written to a key by two transactions, neither of them aborted
+	replaced   bool                 // a key was appended to and written as a whole
+	retried    bool                 // one of an aborted transaction was written by another one
+	// values awaited by readers that an aborted transaction wrote, or one that overwrote them
+	woken        []cellID
+	several      bool           // a transaction has several objects
+	timed        int            // committed transactions with trusted times
+	untimed      int            // and those without
+	disbelieved  int            // of these, those whose times contradict their session's
+	seeds        int            // Options.Seeds
+	instants     bool           // times are the database's own
+	attempts     int64          // how long before an attempt that is aborted another one may have ended
+	untimedSeeds int            // of these, among the first, which are seeds
+	last         []sessionClock // by session
 }
 
 const none = version.None
@@ -633,7 +634,8 @@ func (in *intake) writtenTo(k version.Key, id verdict.TxnID, v record.Value) *ke
 	return p
 }
 
-func (in *intake) addRead(op *record.Op, i int, k version.Key, st *keyState, id verdict.TxnID, report func(verdict.Violation)) {
+func (in *intake) addRead(op *record.Op, i int, k version.Key, st *keyState, id verdict.TxnID,
+	report func(verdict.Violation)) {
 	if st.blind {
 		in.skipped++
 		return
@@ -736,7 +738,8 @@ type suspect struct {
 	own    bool // an element is shown that the transaction appended itself
 }
 
-// judgeSuspects reports them, when all has been taken; those of keys of which an append may be forgotten are not checked.
+// judgeSuspects reports them, when all has been taken; those of keys of which an append may be forgotten are not
+// checked.
 func (in *intake) judgeSuspects() {
 	for _, s := range in.suspects {
 		switch p := in.perKey.At(s.key); {
@@ -757,7 +760,8 @@ func (in *intake) judgeSuspects() {
 
 // internal is a violation within one transaction.
 func (in *intake) internal(kind verdict.Kind, op *record.Op, i int, id verdict.TxnID) verdict.Violation {
-	return verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{id}, Key: op.Key, Read: i, Evidence: []verdict.TxnID{id},
+	return verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{id}, Key: op.Key, Read: i,
+		Evidence: []verdict.TxnID{id},
 		Exhibits: []verdict.Exhibit{{Txn: id, All: []string{op.Key}}}}
 }
 
@@ -800,7 +804,8 @@ func (in *intake) addAborted(t *record.Transaction, id verdict.TxnID, arrival in
 				in.setOthers(c, o)
 			}
 		}
-		in.retried = in.retried || in.cells.At(c).about&in.common == 0 && (in.cells.At(c).final != none || o.aborted != verdict.NoTxn && o.aborted != id)
+		in.retried = in.retried || in.cells.At(c).about&in.common == 0 &&
+			(in.cells.At(c).final != none || o.aborted != verdict.NoTxn && o.aborted != id)
 		if o.aborted == verdict.NoTxn {
 			o.aborted, o.since = id, since
 			in.setOthers(c, o)
@@ -886,7 +891,10 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessio
 // shown already that was decided without it: its version would count as later than
 // that list. So what it did to k is taken for an unseen transaction's, as it was then.
 func (in *intake) shownBefore(k version.Key) bool {
-	return slices.ContainsFunc(in.apps, func(a ownAppend) bool { return a.key == k && in.cells.At(a.cell).about&givenUp != 0 })
+	return slices.ContainsFunc(in.apps, func(a ownAppend) bool {
+		return a.key == k && in.cells.At(a.cell).
+			about&givenUp != 0
+	})
 }
 
 // wake notes that more is known of who wrote c, if anybody waits for that.
@@ -900,7 +908,8 @@ func (in *intake) wake(c cellID) {
 // on any.
 func severalObjects(ops []record.Op) bool {
 	for i := range ops {
-		if ops[i].Key != ops[0].Key && record.Object(ops[i].Key) != record.Object(ops[0].Key) || ops[i].Kind == record.PredicateRead || ops[i].Kind == record.PredicateWrite {
+		if ops[i].Key != ops[0].Key && record.Object(ops[i].Key) != record.Object(ops[0].Key) ||
+			ops[i].Kind == record.PredicateRead || ops[i].Kind == record.PredicateWrite {
 			return true
 		}
 	}

@@ -475,7 +475,8 @@ func (e *Engine) incompatible(index, other ordinal, k version.Key) {
 	}
 	a, b := e.in.txns.At(index).id, e.in.txns.At(other).id
 	key := e.in.nameOf(k)
-	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Level: verdict.G1, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
+	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Level: verdict.G1, Txns: []verdict.TxnID{a, b}, Key: key,
+		Read:     -1,
 		Exhibits: []verdict.Exhibit{{Txn: a, All: []string{key}}, {Txn: b, All: []string{key}}}}
 	if c := e.in.perKey.At(k).changer; c != a && c != b { // it is a list
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: c, Writes: []string{key}})

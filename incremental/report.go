@@ -23,7 +23,8 @@ func (e *Engine) readAnomaly(kind verdict.Kind, index ordinal, c cellID, writer 
 	}
 	reader := e.in.txns.At(index).id
 	key := e.in.nameOf(e.in.cells.At(c).key)
-	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key, Read: e.in.place(index, c),
+	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key,
+		Read:     e.in.place(index, c),
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
 	e.showOtherReads(&v, index, c)
 	if cl := e.in.cells.At(c); kind == verdict.FutureRead || e.opt.Initial == record.InitialAny && e.unmade(cl) {
@@ -96,8 +97,8 @@ func (e *Engine) vouch(v *verdict.Violation) {
 }
 
 // withMakers are exhibits, one a transaction, with what shows of the values that are read in them whether somebody made
-// them: the reads of those who put them back, and who made them though it is no candidate. Else what a candidate put back
-// would seem to be made by it, and what all of them put back might be what its key held at first.
+// them: the reads of those who put them back, and who made them though it is no candidate. Else what a candidate put
+// back would seem to be made by it, and what all of them put back might be what its key held at first.
 func (e *Engine) withMakers(xs []verdict.Exhibit) []verdict.Exhibit {
 	known := map[cellID]bool{} // by the exhibits
 	var more []verdict.Exhibit
@@ -181,7 +182,8 @@ func (e *Engine) thinAir(index ordinal, c cellID) {
 	cl := e.in.cells.At(c)
 	key := e.in.nameOf(cl.key)
 	reader := e.in.txns.At(index).id
-	v := verdict.Violation{Kind: verdict.ThinAirRead, Level: verdict.G1, Txns: []verdict.TxnID{reader}, Key: key, Read: e.in.place(index, c),
+	v := verdict.Violation{Kind: verdict.ThinAirRead, Level: verdict.G1, Txns: []verdict.TxnID{reader}, Key: key,
+		Read:     e.in.place(index, c),
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
 	if e.in.perKey.At(cl.key).isListKey() { // the read may follow an own append
 		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}
@@ -247,7 +249,8 @@ func (e *Engine) txnOf(s version.Slot) verdict.TxnID { return e.in.txns.At(e.slo
 func (e *Engine) divergence(slot, other version.Slot, v version.ID) {
 	key := e.in.nameOf(e.main.tab.At(v).Key)
 	a, b := e.txnOf(other), e.txnOf(slot)
-	viol := verdict.Violation{Kind: verdict.Divergence, Level: weakestBroken(verdict.Divergence), Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
+	viol := verdict.Violation{Kind: verdict.Divergence, Level: weakestBroken(verdict.Divergence),
+		Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
 			{From: a, To: b, Type: verdict.WW, Key: key, Why: verdict.ByCase},
 			{From: b, To: a, Type: verdict.RW, Key: key, Why: verdict.ByOverwrite},
@@ -278,7 +281,8 @@ type exhibits struct {
 }
 
 func newExhibits(e *Engine, s *strand) *exhibits {
-	return &exhibits{e: e, s: s, reads: map[version.Slot]map[version.Key]bool{}, writes: map[version.Slot]map[version.Key]bool{}, met: map[cellID]int{}}
+	return &exhibits{e: e, s: s, reads: map[version.Slot]map[version.Key]bool{},
+		writes: map[version.Slot]map[version.Key]bool{}, met: map[cellID]int{}}
 }
 
 func mark[K comparable](m map[K]map[version.Key]bool, s K, k version.Key) bool {
@@ -354,7 +358,8 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 			x.lists = append(x.lists, c)
 			continue
 		}
-		if w, _ := x.e.onlyWriter(index, c); w == none || x.e.mayBeInitial(x.e.in.cells.At(c)) || x.e.common(x.e.in.cells.At(c)) {
+		if w, _ := x.e.onlyWriter(index, c); w == none || x.e.mayBeInitial(x.e.in.cells.At(c)) ||
+			x.e.common(x.e.in.cells.At(c)) {
 			x.initial = true
 		}
 		if x.met[c]++; x.met[c] > 2 {
@@ -752,7 +757,8 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	switch {
 	case proved:
 		v.Exhibits = e.withMakers(x.list())
-	case !e.opt.Online && len(x.s.choices) > 0: // online, whoever wrote what was read may have been forgotten, or be to come
+	case !e.opt.Online && len(x.s.choices) > 0:
+		// online, whoever wrote what was read may have been forgotten, or be to come
 		v.Exhibits = e.withMakers(e.allOf(x.s).list())
 	default:
 		for id := range e.in.indexOf {
@@ -773,8 +779,8 @@ func (e *Engine) broken(l verdict.Level, found []verdict.Violation) bool {
 }
 
 // unproved counts what only times say of a level that does not have them, or an order that
-// was chosen, and that can't be read again: it is left open. After so much of it, nothing more is looked at, as most would be of that
-// kind: what is not found is told to be undecided.
+// was chosen, and that can't be read again: it is left open. After so much of it, nothing more is looked at, as most
+// would be of that kind: what is not found is told to be undecided.
 func (e *Engine) unproved(c *check) {
 	c.unproved++
 	if c.unproved == unprovedMax && e.dispensable(c.poly) {
@@ -817,7 +823,8 @@ func (e *Engine) exhibited(c *check, f *constraint.Violation) *exhibits {
 }
 
 // collapse makes one step of a run of version orders that one list shows.
-func collapse(p *constraint.Polygraph, walk []graph.Edge, because map[int][]graph.Edge) ([]graph.Edge, map[int][]graph.Edge) {
+func collapse(p *constraint.Polygraph, walk []graph.Edge,
+	because map[int][]graph.Edge) ([]graph.Edge, map[int][]graph.Edge) {
 	var out []graph.Edge
 	kept := map[int][]graph.Edge{}
 	for i, ed := range walk {
@@ -850,8 +857,8 @@ func (e *Engine) tell(c *check, v verdict.Violation) {
 	}
 }
 
-// unprovable counts as not checked what rests on a read of a key of which only then somebody came who made it one that is
-// not checked: what followed what in a list still holds, say, but there is no evidence of it that says so.
+// unprovable counts as not checked what rests on a read of a key of which only then somebody came who made it one that
+// is not checked: what followed what in a list still holds, say, but there is no evidence of it that says so.
 func (e *Engine) unprovable(v *verdict.Violation) bool {
 	rests := func(index ordinal, key string) bool {
 		k := e.in.keyNumber(key)
@@ -863,7 +870,8 @@ func (e *Engine) unprovable(v *verdict.Violation) bool {
 		if int(x.Txn) >= len(e.in.indexOf) || e.in.indexOf[x.Txn] == none { // at hand, or aborted
 			continue
 		}
-		if slices.ContainsFunc(slices.Concat(x.Reads, x.All), func(key string) bool { return rests(e.in.indexOf[x.Txn], key) }) {
+		if slices.ContainsFunc(slices.Concat(x.Reads, x.All),
+			func(key string) bool { return rests(e.in.indexOf[x.Txn], key) }) {
 			e.blocked++
 			return true
 		}
@@ -880,7 +888,8 @@ func canonical(v verdict.Violation) string {
 
 // violation puts a polygraph's finding in terms of transactions.
 func (e *Engine) violation(c *check, f *constraint.Violation) verdict.Violation {
-	v := verdict.Violation{Kind: verdict.Cycle, Level: c.level, Read: -1, ClockDependent: c.timed && f.Assumed && !e.in.instants}
+	v := verdict.Violation{Kind: verdict.Cycle, Level: c.level, Read: -1,
+		ClockDependent: c.timed && f.Assumed && !e.in.instants}
 	if len(f.Cycle) == 0 {
 		v.Kind = verdict.Unsatisfiable
 	}
@@ -1151,7 +1160,8 @@ func (x *exhibits) showsOrder(k version.Key) bool {
 
 // renamedCandidates are the candidates of a read in a strand that holds the
 // exhibits; all tells whether every candidate is among them.
-func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.ID]version.ID, slot version.Slot, k version.Key) (out []version.ID, all bool) {
+func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.ID]version.ID, slot version.Slot,
+	k version.Key) (out []version.ID, all bool) {
 	all = true
 	for _, v := range x.s.candidates(slot, k) {
 		n, ok := versions[v]
@@ -1183,7 +1193,8 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 // the one that is has a part in most of what is found: of all findings, sessions are blamed
 // greedily, those first that have to do with most.
 func (e *Engine) distrust(c *check) bool {
-	if !e.opt.Online || e.distrusts >= distrustsMax || slices.ContainsFunc(e.checks, func(k *check) bool { return k.timed }) {
+	if !e.opt.Online || e.distrusts >= distrustsMax ||
+		slices.ContainsFunc(e.checks, func(k *check) bool { return k.timed }) {
 		return false
 	}
 	var met [][]sessionID
@@ -1385,7 +1396,8 @@ func (e *Engine) readsInOrder() []takenRead {
 	var out []takenRead
 	for slot := range version.Slot(len(e.main.ops)) {
 		for _, v := range e.main.reads(slot) {
-			out = append(out, takenRead{at: max(slot, made[v]), slot: slot, v: v, overwrote: e.main.writeOf(slot, tab.At(v).Key) != version.None})
+			out = append(out, takenRead{at: max(slot, made[v]), slot: slot, v: v,
+				overwrote: e.main.writeOf(slot, tab.At(v).Key) != version.None})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b takenRead) int {
@@ -1427,8 +1439,9 @@ func (e *Engine) result(c *check) verdict.Result {
 	if c.single && e.in.several {
 		return verdict.Result{Level: c.level, Outcome: verdict.NotApplicable}
 	}
-	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.in.timed == 0, Stats: c.poly.Stats, Unexplained: c.poly.Unexplained,
-		Partial: e.opt.Coverage == record.CoveragePartial}
+	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.in.timed == 0, Stats: c.poly.Stats,
+		Unexplained: c.poly.Unexplained,
+		Partial:     e.opt.Coverage == record.CoveragePartial}
 	if c.timed {
 		r.Disbelieved = e.in.disbelieved
 	}

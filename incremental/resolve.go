@@ -225,7 +225,8 @@ func (e *Engine) wake(c cellID, dst []pendingRead) []pendingRead {
 
 // writesTo tells whether a transaction wrote a key.
 func (e *Engine) writesTo(index ordinal, k version.Key) bool {
-	return slices.ContainsFunc(e.in.slab(e.in.txns.At(index).writes), func(c cellID) bool { return e.in.cells.At(c).key == k })
+	return slices.ContainsFunc(e.in.slab(e.in.txns.At(index).writes),
+		func(c cellID) bool { return e.in.cells.At(c).key == k })
 }
 
 // waitedFor is index's read that waited for c: of c itself, or of a list with
@@ -245,7 +246,8 @@ func (e *Engine) waitedFor(index ordinal, c cellID) cellID {
 // resolve finds the version that a transaction's external read of a cell saw,
 // if that is decided, and tells the strands.
 func (e *Engine) resolve(index ordinal, c cellID) {
-	if e.saysNothing(c) && !(e.in.perKey.At(e.in.cells.At(c).key).bare() && e.in.isNothing(c)) { // else it may turn out a list
+	// else it may turn out a list
+	if e.saysNothing(c) && !(e.in.perKey.At(e.in.cells.At(c).key).bare() && e.in.isNothing(c)) {
 		return
 	}
 	if e.opt.Online && !e.closed && (!e.Unique() || e.common(e.in.cells.At(c))) {
@@ -567,7 +569,8 @@ func (e *Engine) isOpen(index ordinal, c cellID) bool {
 		}
 		return false
 	}
-	return e.unknowable(e.in.cells.At(c).key) || waitsFor(c) || e.in.cells.At(c).about&isList != 0 && slices.ContainsFunc(e.in.elementsOf(c).elements, waitsFor)
+	return e.unknowable(e.in.cells.At(c).key) || waitsFor(c) || e.in.cells.At(c).about&isList != 0 &&
+		slices.ContainsFunc(e.in.elementsOf(c).elements, waitsFor)
 }
 
 // holdsInitial tells whether every key is known to hold the cell's value at
@@ -733,7 +736,8 @@ func (e *Engine) absent(index ordinal, c cellID) {
 	case e.unseens(c):
 	case complete && e.opt.Initial == record.InitialAny && e.unmade(cl) && e.becomesInitial(index, c):
 		e.readInitial(index, c)
-	case complete && e.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.in.perKey.At(cl.key).bare() && !e.becomesInitial(index, c)):
+	case complete && e.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.in.perKey.At(cl.key).bare() &&
+		!e.becomesInitial(index, c)):
 		e.readInitial(index, c)
 	case o.interOf(index) != none:
 		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
@@ -758,7 +762,8 @@ func (e *Engine) absent(index ordinal, c cellID) {
 func (e *Engine) tookOwnForInitial(index ordinal, c cellID) bool {
 	k := e.in.cells.At(c).key
 	p := e.in.perKey.At(k)
-	if e.in.txns.At(index).doubt == uncertain || p.initial == none || p.reader == none || e.in.cells.At(p.initial).final != p.reader {
+	if e.in.txns.At(index).doubt == uncertain || p.initial == none || p.reader == none || e.in.cells.At(p.initial).
+		final != p.reader {
 		return false
 	}
 	reader, own := p.reader, p.initial
@@ -790,7 +795,8 @@ func (e *Engine) initialVersion(k version.Key) version.ID {
 
 // showsInitial: what index read of k is what that held at first, if index took effect.
 func (e *Engine) showsInitial(index ordinal, k version.Key) {
-	if p := e.in.perKey.At(k); p.reader == none || e.in.txns.At(p.reader).doubt == uncertain && e.in.txns.At(index).doubt != uncertain {
+	if p := e.in.perKey.At(k); p.reader == none || e.in.txns.At(p.reader).doubt == uncertain && e.in.txns.At(index).
+		doubt != uncertain {
 		p.reader = index
 	}
 }

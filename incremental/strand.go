@@ -89,7 +89,8 @@ func newStrand(cfgs []constraint.Config) *strand {
 	for _, c := range cfgs {
 		s.untimed = s.untimed && !c.RealTime
 		if c.Prefix != s.loose {
-			panic("incremental: a strand of prefix consistency and of another level, which can't happen, because open makes one for each")
+			panic("incremental: a strand of prefix consistency and of another level, which can't happen, because open makes " +
+				"one for each")
 		}
 		p := constraint.New(c, &s.tab)
 		p.Reads = s.readsOf
@@ -151,7 +152,8 @@ func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 	slot := version.Slot(len(s.ops))
 	s.ops = append(s.ops, slotOps{reads: s.room(reads), writes: s.room(writes)})
 	s.session = append(s.session, t.session)
-	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, Base: t.base, First: t.first}
+	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, Base: t.base,
+		First: t.first}
 	if t.open || t.base {
 		x.Chain = reach.Alone
 		s.session[slot] = ^sessionID(slot) // stands for no other reader

@@ -337,7 +337,8 @@ func (ch *chooser) sources(proposal []*candidate) (out []verdict.Source) {
 	for i, c := range proposal {
 		w := &ch.choices[i]
 		k := in.cells.At(w.cell).key
-		if c == nil || in.perKey.At(k).isListKey() || c.from >= weak.Initial && (ch.e.partial() || ch.e.opt.Initial == record.InitialAny && len(w.cands) == 1) {
+		if c == nil || in.perKey.At(k).isListKey() || c.from >= weak.Initial &&
+			(ch.e.partial() || ch.e.opt.Initial == record.InitialAny && len(w.cands) == 1) {
 			continue
 		}
 		s := verdict.Source{Txn: in.txns.At(w.index).id, Op: -1, Key: in.nameOf(k), Writer: verdict.NoTxn}

@@ -43,7 +43,8 @@ type weakCheck struct {
 	excluded map[ordinal]bool
 }
 
-var weakNames = map[verdict.Level]weak.Level{verdict.G1: weak.G1, verdict.RC: weak.RC, verdict.RA: weak.RA, verdict.CC: weak.CC}
+var weakNames = map[verdict.Level]weak.Level{verdict.G1: weak.G1, verdict.RC: weak.RC, verdict.RA: weak.RA,
+	verdict.CC: weak.CC}
 
 var guaranteeNames = map[verdict.Guarantee]weak.Level{
 	verdict.ReadYourWrites: weak.ReadYourWrites, verdict.MonotonicReads: weak.MonotonicReads,
@@ -210,8 +211,10 @@ func (e *Engine) searchWriters() {
 		return
 	}
 	answered := func(l verdict.Level) bool {
-		return slices.ContainsFunc(e.weak.levels, func(c *weakCheck) bool { return l.Implies(c.level) && e.broken(c.level, c.found) }) ||
-			e.opt.Online && slices.ContainsFunc(e.checks, func(c *check) bool { return c.level.Implies(l) && e.result(c).Outcome == verdict.Satisfied })
+		return slices.ContainsFunc(e.weak.levels,
+			func(c *weakCheck) bool { return l.Implies(c.level) && e.broken(c.level, c.found) }) ||
+			e.opt.Online && slices.ContainsFunc(e.checks,
+				func(c *check) bool { return c.level.Implies(l) && e.result(c).Outcome == verdict.Satisfied })
 	}
 	open := slices.DeleteFunc(slices.Clone(e.weak.levels), func(c *weakCheck) bool { return answered(c.level) })
 	shares := make([]*budget.Share, len(open))
@@ -270,7 +273,8 @@ func (e *Engine) toldWeaker(l verdict.Level, v verdict.Violation) bool {
 // weakResult is the verdict on a weak level.
 func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	c := e.weak.check(weakNames[l])
-	r := verdict.Result{Level: l, Partial: e.partial(), Stats: verdict.Stats{Choices: len(e.weak.choices), Inferred: e.weak.Inferred}}
+	r := verdict.Result{Level: l, Partial: e.partial(),
+		Stats: verdict.Stats{Choices: len(e.weak.choices), Inferred: e.weak.Inferred}}
 	shared, violated := e.sharedOf(l)
 	r.Violations = shared
 	told := map[string]bool{}
@@ -363,7 +367,8 @@ func (e *Engine) Guarantees() []verdict.GuaranteeResult {
 		switch {
 		case broken: // reads that no order explains
 			r.Outcome, r.Violations = verdict.Violated, base
-		case e.stopped != verdict.NoReason || e.weak.gaveUp || e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.choices) > 0:
+		case e.stopped != verdict.NoReason || e.weak.gaveUp ||
+			e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.choices) > 0:
 			r.Outcome = verdict.Unknown
 		default:
 			e.judgeGuarantee(&r)

@@ -38,9 +38,11 @@ func (e *Engine) weakViolation(path visibly, v weak.Violation, level verdict.Lev
 	if inferred == 1 {
 		ed := v.Cycle[at]
 		way := slices.Concat(v.Cycle[at+1:], v.Cycle[:at]) // t1 ⇝ t2
-		back := verdict.Edge{From: e.txnOf(ed.From), To: e.txnOf(ed.To), Type: verdict.WW, Key: e.in.nameOf(ed.Key), Why: verdict.ByCase}
+		back := verdict.Edge{From: e.txnOf(ed.From), To: e.txnOf(ed.To), Type: verdict.WW, Key: e.in.nameOf(ed.Key),
+			Why: verdict.ByCase}
 		out.Cycle = e.weakEdges(path, v.Level, path(v.Level, ed.From, ed.By))
-		out.Cycle = append(out.Cycle, verdict.Edge{From: e.txnOf(ed.By), To: e.txnOf(ed.From), Type: verdict.RW, Key: e.in.nameOf(ed.Key),
+		out.Cycle = append(out.Cycle, verdict.Edge{From: e.txnOf(ed.By), To: e.txnOf(ed.From), Type: verdict.RW,
+			Key: e.in.nameOf(ed.Key),
 			Why: verdict.ByOrder, Because: append(e.weakEdges(path, v.Level, way), back)})
 	} else {
 		out.Cycle = e.weakEdges(path, v.Level, v.Cycle)

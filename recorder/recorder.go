@@ -107,7 +107,8 @@ func New(sink Sink, o Options) *Recorder {
 		o.Failed = func(error) {}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Recorder{sink: sink, options: o, filling: &buffer{}, filled: make(chan struct{}, 1), over: make(chan struct{}), stop: stop}
+	r := &Recorder{sink: sink, options: o, filling: &buffer{}, filled: make(chan struct{}, 1), over: make(chan struct{}),
+		stop: stop}
 	r.room.L = &r.mu
 	go r.feed(ctx)
 	return r
@@ -203,7 +204,8 @@ func (r *Recorder) take(session string, encode func([]byte) []byte) {
 // go, changes no verdict, and is told with what is found near it. Texts beyond record.EventNameMax and
 // record.EventTextMax are cut.
 func (r *Recorder) Event(e record.Event) {
-	e.DB, e.Node, e.Kind, e.Text = r.options.DB, cut(e.Node, record.EventNameMax), cut(e.Kind, record.EventNameMax), cut(e.Text, record.EventTextMax)
+	e.DB, e.Node, e.Kind, e.Text = r.options.DB, cut(e.Node, record.EventNameMax), cut(e.Kind, record.EventNameMax),
+		cut(e.Text, record.EventTextMax)
 	r.take("", func(b []byte) []byte { return codec.AppendWorldEvent(b, &e) })
 }
 
@@ -212,8 +214,8 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
-// Now is the time that records have: the wall clock in Unix nanoseconds, but never earlier than, nor equal to, what it was before: where the
-// machine's clock is set back, the order of events stays what it was.
+// Now is the time that records have: the wall clock in Unix nanoseconds, but never earlier than, nor equal to, what it
+// was before: where the machine's clock is set back, the order of events stays what it was.
 func (r *Recorder) Now() int64 {
 	wall := time.Now().UnixNano()
 	for {
@@ -244,8 +246,9 @@ func (s *Session) Name() string { return s.name }
 // is told.
 func (s *Session) Begin() *Transaction { return s.begin(s.recorder.Now()) }
 
-// Record records a transaction that has ended, of who learns only then what it did. start is what Recorder.Now was before the
-// database was told, and not before the session's last transaction began. Operations without a key are left out.
+// Record records a transaction that has ended, of who learns only then what it did. start is what Recorder.Now was
+// before the database was told, and not before the session's last transaction began. Operations without a key are left
+// out.
 func (s *Session) Record(start int64, outcome record.Status, ops ...record.Op) {
 	t := s.begin(start)
 	for _, o := range ops {
@@ -265,8 +268,9 @@ func (s *Session) begin(start int64) *Transaction {
 	return &s.txn
 }
 
-// Lose says that the session had a transaction of which too much is not known, such as what it wrote. Its record counts as
-// dropped, and one that says nothing follows it, so that the monitor sees the gap, be it the last of the session.
+// Lose says that the session had a transaction of which too much is not known, such as what it wrote. Its record
+// counts as dropped, and one that says nothing follows it, so that the monitor sees the gap, be it the last of the
+// session.
 func (s *Session) Lose() {
 	s.seq++
 	s.recorder.dropped.Add(1)

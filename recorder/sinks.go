@@ -31,7 +31,8 @@ func (l *lines) Close() error {
 	return nil
 }
 
-// Tee is a sink that hands records to each of several. What one of them fails to take counts as dropped, though others have it.
+// Tee is a sink that hands records to each of several. What one of them fails to take counts as dropped, though others
+// have it.
 func Tee(sinks ...Sink) Sink { return tee(sinks) }
 
 type tee []Sink

@@ -97,9 +97,10 @@ func (a *Alertmanager) Notify(ctx context.Context, body []byte, _ string) (time.
 // alert is a notice as an alert.
 func (a *Alertmanager) alert(n *notice, now time.Time) amAlert {
 	out := amAlert{
-		Labels:      labels(n.group(), n.DB, n.Level, n.Name, string(n.Severity), n.Notification.Kind),
-		Annotations: annotations(n.title(), n.Summary, n.Explanation, n.ID, strings.Join(n.parts(), "\n"), n.Keys, n.Notification.Count),
-		StartsAt:    n.since(), EndsAt: now.Add(a.hold), GeneratorURL: n.link(),
+		Labels: labels(n.group(), n.DB, n.Level, n.Name, string(n.Severity), n.Notification.Kind),
+		Annotations: annotations(n.title(), n.Summary, n.Explanation, n.ID, strings.Join(n.parts(), "\n"), n.Keys,
+			n.Notification.Count),
+		StartsAt: n.since(), EndsAt: now.Add(a.hold), GeneratorURL: n.link(),
 	}
 	if n.Notification.Since == 0 {
 		out.StartsAt = now
@@ -236,7 +237,8 @@ func (a *Alertmanager) send(ctx context.Context, alerts []amAlert) (time.Duratio
 // as an Alertmanager does.
 func labels(group, db, level, name, severity string, kind life.Kind) map[string]string {
 	l := map[string]string{"alertname": alertName(name)}
-	for label, value := range map[string]string{"group": group, "db": db, "level": level, "name": name, "severity": severity} {
+	for label, value := range map[string]string{"group": group, "db": db, "level": level, "name": name,
+		"severity": severity} {
 		if value != "" {
 			l[label] = clean(value)
 		}
@@ -250,7 +252,8 @@ func labels(group, db, level, name, severity string, kind life.Kind) map[string]
 
 func annotations(title, summary, explanation, id, parts string, keys []string, count int64) map[string]string {
 	out := map[string]string{}
-	for name, value := range map[string]string{"title": title, "parts": parts, "summary": summary, "description": explanation, "alert": id, "keys": listed(keys, 16)} {
+	for name, value := range map[string]string{"title": title, "parts": parts, "summary": summary,
+		"description": explanation, "alert": id, "keys": listed(keys, 16)} {
 		if value != "" {
 			out[name] = text.Cut(lines(value), annotationMax)
 		}

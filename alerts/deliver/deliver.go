@@ -112,7 +112,8 @@ func (d *Dispatcher) Wake() {
 }
 
 // ErrStopped is returned by Flush when Run returned first.
-var ErrStopped = errors.New("delivery was stopped with alerts still to be delivered; they are in the store and are delivered at the next start")
+var ErrStopped = errors.New("delivery was stopped with alerts still to be delivered; they are in the store and are " +
+	"delivered at the next start")
 
 // Flush waits until the outbox of every receiver was seen empty: everything that
 // was in it at the call has been delivered or refused. With a receiver that is down this takes until ctx ends,

@@ -36,7 +36,8 @@ func (f Filter) level(breaks []string, level string) bool {
 }
 
 func (f Filter) db(name string) bool {
-	return len(f.DBs) == 0 || name == "" || slices.ContainsFunc(f.DBs, func(pattern string) bool { return glob.Match(pattern, name) })
+	return len(f.DBs) == 0 || name == "" ||
+		slices.ContainsFunc(f.DBs, func(pattern string) bool { return glob.Match(pattern, name) })
 }
 
 func (f Filter) empty() bool { return f.MinSeverity == "" && len(f.Levels) == 0 && len(f.DBs) == 0 }
@@ -114,10 +115,13 @@ func onlyOver(body []byte, n *notice, p life.Part) []byte {
 	if l, ok := n.Links["page"]; ok {
 		links["page"] = l
 	}
-	notification := map[string]any{"id": k.ID, "kind": life.KindResolved, "group": k.Resolved[0], "ids": []string{}, "groups": len(k.Resolved), "count": 0, "since": 0, "silenced": 0,
+	notification := map[string]any{"id": k.ID, "kind": life.KindResolved, "group": k.Resolved[0], "ids": []string{},
+		"groups": len(k.Resolved), "count": 0, "since": 0, "silenced": 0,
 		"resolved": k.Resolved, "over": k.Over}
-	return merged(body, map[string]any{"id": "", "db": p.DB, "level": p.Level, "name": p.Name, "severity": p.Severity, "state": alerts.Resolved, "group": k.Resolved[0],
-		"breaks": []string{}, "holds": []string{}, "aliases": []string{}, "adya": "", "keys": []string{}, "transactions": []string{}, "cycle": []string{}, "cases": nil, "evidence": []string{},
+	return merged(body, map[string]any{"id": "", "db": p.DB, "level": p.Level, "name": p.Name, "severity": p.Severity,
+		"state": alerts.Resolved, "group": k.Resolved[0],
+		"breaks": []string{}, "holds": []string{}, "aliases": []string{}, "adya": "", "keys": []string{},
+		"transactions": []string{}, "cycle": []string{}, "cases": nil, "evidence": []string{},
 		"summary": said, "explanation": said, "links": links, "notification": notification})
 }
 

@@ -78,9 +78,11 @@ func (e redirectError) Error() string { return e.why }
 func (p *poster) redirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case origin(req.URL) != origin(p.url):
-		return redirectError{"it redirects to " + Redact(req.URL.String()) + ", which is refused; configure that url if it is right"}
+		return redirectError{"it redirects to " + Redact(req.URL.String()) +
+			", which is refused; configure that url if it is right"}
 	case req.Method != http.MethodPost:
-		return redirectError{"it redirects in a way that drops the alert (301, 302 or 303); configure the url that it redirects to"}
+		return redirectError{"it redirects in a way that drops the alert (301, 302 or 303); configure the url that it " +
+			"redirects to"}
 	case len(via) > redirectsMax:
 		return redirectError{"it redirects again and again; configure the url that it means"}
 	}
@@ -134,8 +136,10 @@ func (p *poster) post(ctx context.Context, body []byte, headers map[string]strin
 	if accepted(resp.StatusCode) {
 		return nil
 	}
-	return &answer{status: resp.StatusCode, after: retryAfter(resp.Header, time.Now()), recoverable: again(resp.StatusCode),
-		err: fmt.Errorf("%s: answered %d %s: %s", p, resp.StatusCode, http.StatusText(resp.StatusCode), scrub(said, p.url, p.secrets))}
+	return &answer{status: resp.StatusCode, after: retryAfter(resp.Header, time.Now()),
+		recoverable: again(resp.StatusCode),
+		err: fmt.Errorf("%s: answered %d %s: %s", p, resp.StatusCode, http.StatusText(resp.StatusCode),
+			scrub(said, p.url, p.secrets))}
 }
 
 // close gives up idle connections.

@@ -44,7 +44,8 @@ type lane struct {
 func newLane(name string, st store.Store, r Receiver, opt Options) *lane {
 	w := backoff.NewExponentialBackOff()
 	w.InitialInterval, w.MaxInterval, w.Multiplier = opt.WaitMin, opt.WaitMax, 2
-	l := &lane{name: name, store: st, opt: opt, wake: make(chan struct{}, 1), tries: newTries(), taken: map[string]Outcome{}, wait: w}
+	l := &lane{name: name, store: st, opt: opt, wake: make(chan struct{}, 1), tries: newTries(),
+		taken: map[string]Outcome{}, wait: w}
 	l.way.Store(newWay(r, opt.Filters[name]))
 	return l
 }

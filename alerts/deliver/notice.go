@@ -97,7 +97,8 @@ func (n *notice) several(what string) string {
 	case anomalies < groups:
 		out = fmt.Sprintf("%d groups of anomalies, the worst: %s", groups, what)
 	default:
-		out = fmt.Sprintf("%s in %s, the worst: %s", text.Count(anomalies, "anomaly", "anomalies"), text.Count(groups, "group", "groups"), what)
+		out = fmt.Sprintf("%s in %s, the worst: %s", text.Count(anomalies, "anomaly", "anomalies"),
+			text.Count(groups, "group", "groups"), what)
 	}
 	if groups > 0 && conditions > 0 {
 		out += fmt.Sprintf("; and %s of the monitor", text.Count(conditions, "condition", "conditions"))
@@ -112,9 +113,12 @@ func isOperational(p life.Part) bool { return strings.HasPrefix(p.Name, life.Ope
 
 // conditions are those names in words.
 var conditions = map[string]string{
-	"silent": "No records come", "source-failing": "The source can't be read", "store-full": "The store is full", "lag": "Alerts come late",
-	"stuck": "Nothing is judged any more", "overloaded": "More records than can be judged", "sampling": "Sessions are left out", "gap": "Records are missing",
-	"loss": "Something may be missing in the input", "coverage-lost": "Not every write is known any more", "dead-letters": "Records can't be used", "alert-unproved": "An anomaly is not told",
+	"silent": "No records come", "source-failing": "The source can't be read", "store-full": "The store is full",
+	"lag":   "Alerts come late",
+	"stuck": "Nothing is judged any more", "overloaded": "More records than can be judged",
+	"sampling": "Sessions are left out", "gap": "Records are missing",
+	"loss": "Something may be missing in the input", "coverage-lost": "Not every write is known any more",
+	"dead-letters": "Records can't be used", "alert-unproved": "An anomaly is not told",
 }
 
 // called is an anomaly or a condition in some words.

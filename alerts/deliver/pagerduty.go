@@ -76,8 +76,10 @@ func (p pagerDuty) resolve(groups []string) [][]byte {
 }
 
 func (p pagerDuty) trigger(n *notice, plain bool) pagerEvent {
-	e := pagerEvent{RoutingKey: p.routingKey, Action: "trigger", DedupKey: dedupKey(n.group()), Client: "Isowatch", ClientURL: n.link(),
-		Payload: &pagerPayload{Summary: text.Cut(oneLine(n.title()+": "+n.Summary), pagerSummaryMax), Source: pagerSource(n), Severity: pagerSeverity(n)}}
+	e := pagerEvent{RoutingKey: p.routingKey, Action: "trigger", DedupKey: dedupKey(n.group()), Client: "Isowatch",
+		ClientURL: n.link(),
+		Payload: &pagerPayload{Summary: text.Cut(oneLine(n.title()+": "+n.Summary), pagerSummaryMax),
+			Source: pagerSource(n), Severity: pagerSeverity(n)}}
 	if plain {
 		e.ClientURL = ""
 		return e
@@ -90,7 +92,8 @@ func (p pagerDuty) trigger(n *notice, plain bool) pagerEvent {
 	if n.Notification.Since > 0 {
 		e.Payload.Timestamp = n.since().Format(time.RFC3339Nano)
 	}
-	e.Payload.Component, e.Payload.Class, e.Payload.Group = text.Cut(lines(n.DB), pagerKeyMax), text.Cut(lines(n.Name), pagerKeyMax), text.Cut(n.group(), pagerKeyMax)
+	e.Payload.Component, e.Payload.Class, e.Payload.Group = text.Cut(lines(n.DB), pagerKeyMax),
+		text.Cut(lines(n.Name), pagerKeyMax), text.Cut(n.group(), pagerKeyMax)
 	e.Payload.Details = details(n)
 	return e
 }

@@ -17,8 +17,10 @@ func accepted(status int) bool { return status >= 200 && status < 300 }
 // person can put that right, and then wants to hear what happened meanwhile.
 func again(status int) bool {
 	switch status {
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusProxyAuthRequired,
-		http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusMisdirectedRequest, http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed, http.StatusProxyAuthRequired,
+		http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusMisdirectedRequest, http.StatusLocked,
+		http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
 	}
 	return status < 400 || status >= 500

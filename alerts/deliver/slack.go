@@ -54,7 +54,8 @@ func (slack) bodies(body []byte, plain bool) ([][]byte, error) {
 		return nil, err
 	}
 	title := n.title()
-	m := slackMessage{Text: slackCut(strings.Join(append([]string{title + ". " + lines(n.Summary)}, n.parts()...), "\n• "), slackNoticeMax)}
+	m := slackMessage{Text: slackCut(strings.Join(append([]string{title + ". " + lines(n.Summary)}, n.parts()...), "\n• "),
+		slackNoticeMax)}
 	if !plain {
 		m.Blocks = slackBlocks(n, title)
 	}
@@ -63,7 +64,8 @@ func (slack) bodies(body []byte, plain bool) ([][]byte, error) {
 
 func slackBlocks(n *notice, title string) []slackBlock {
 	// A header is plain text, which knows no escapes and no markup.
-	blocks := []slackBlock{{Type: "header", Text: &slackText{Type: "plain_text", Text: clip(icon(n)+" "+title, slackHeaderMax, nil)}}}
+	blocks := []slackBlock{{Type: "header",
+		Text: &slackText{Type: "plain_text", Text: clip(icon(n)+" "+title, slackHeaderMax, nil)}}}
 	if n.Summary != "" {
 		t := mrkdwn(slackCut(lines(n.Summary), slackTextMax))
 		blocks = append(blocks, slackBlock{Type: "section", Text: &t})
@@ -114,7 +116,8 @@ func slackFields(n *notice) []slackText {
 	if n.Notification.Since > 0 && len(out) < slackFieldsMax {
 		// Slack shows this in the reader's time zone; it is no text to be escaped.
 		at := n.since()
-		out = append(out, mrkdwn(fmt.Sprintf("*Since*\n<!date^%d^{date_num} {time_secs}|%s>", at.Unix(), at.Format(time.RFC3339))))
+		out = append(out, mrkdwn(fmt.Sprintf("*Since*\n<!date^%d^{date_num} {time_secs}|%s>", at.Unix(),
+			at.Format(time.RFC3339))))
 	}
 	return out
 }

@@ -177,7 +177,8 @@ func (w *Webhook) progress(id string, n int) {
 // headers say which notice it is, when it was sent, and by whom.
 func (w *Webhook) headers(id string, body []byte) (map[string]string, error) {
 	now := time.Now()
-	h := map[string]string{webhooks.HeaderWebhookID: id, webhooks.HeaderWebhookTimestamp: strconv.FormatInt(now.Unix(), 10)}
+	h := map[string]string{webhooks.HeaderWebhookID: id,
+		webhooks.HeaderWebhookTimestamp: strconv.FormatInt(now.Unix(), 10)}
 	all := make([]string, len(w.signers))
 	for i, s := range w.signers {
 		var err error

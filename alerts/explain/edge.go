@@ -104,7 +104,8 @@ func (t teller) writeEdge(e verdict.Edge, from, to string) string {
 		}
 		return fmt.Sprintf("%s %s before %s %s, as a read of the list shows", from, first.did(), to, second.did())
 	case verdict.ByClock:
-		return fmt.Sprintf("%s %s and had ended, by the clocks, before %s started and %s", from, first.did(), to, second.did())
+		return fmt.Sprintf("%s %s and had ended, by the clocks, before %s started and %s", from, first.did(), to,
+			second.did())
 	}
 	s := fmt.Sprintf("%s %s before %s %s", from, first.did(), to, second.did())
 	if len(e.Because) == 0 {
@@ -126,11 +127,13 @@ func (t teller) afterInitial(e verdict.Edge, from, to string) string {
 		return fmt.Sprintf("%s %s before %s %s, as the first of those who did", from, first.did(), to, second.did())
 	case t.hasRuns():
 		if ws := t.writersOf(read.op, e.From); len(ws) == 1 {
-			return fmt.Sprintf("%s read %v, which %s wrote on top of the initial version, and %s; %s %s after that, for nothing comes between an update and what it read",
+			return fmt.Sprintf("%s read %v, which %s wrote on top of the initial version, and %s; %s %s after that, for "+
+				"nothing comes between an update and what it read",
 				from, read, t.txn(ws[0]), first.did(), to, second.did())
 		}
 	}
-	return fmt.Sprintf("%s read %v, as it was before anybody wrote it, and %s; %s %s after that, for nothing comes between an update and what it read",
+	return fmt.Sprintf("%s read %v, as it was before anybody wrote it, and %s; %s %s after that, for nothing comes "+
+		"between an update and what it read",
 		from, read, first.did(), to, second.did())
 }
 
@@ -152,7 +155,8 @@ func (t teller) antiEdge(e verdict.Edge, from, to string) string {
 			}
 		}
 		if w, ok := name.Updater(t.v, e, t.lookup); ok && t.hasRuns() {
-			return fmt.Sprintf("%s read %v, which %s wrote on top of the initial version; %s %s after that, for nothing comes between an update and what it read",
+			return fmt.Sprintf("%s read %v, which %s wrote on top of the initial version; %s %s after that, for nothing comes "+
+				"between an update and what it read",
 				from, old, t.txn(w), to, new.did())
 		}
 		return fmt.Sprintf("%s read %v, as it was before anybody wrote it; %s %s", from, old, to, new.did())
@@ -165,9 +169,11 @@ func (t teller) antiEdge(e verdict.Edge, from, to string) string {
 	}
 	if w, ok := t.writer(old); ok && !old.own && t.initialElsewhere(e.From, old) {
 		if e.Why == verdict.ByCase {
-			return fmt.Sprintf("suppose that the %v that %s read was %s's, and that %s %s after that", old, from, t.txn(w), to, new.did())
+			return fmt.Sprintf("suppose that the %v that %s read was %s's, and that %s %s after that", old, from, t.txn(w), to,
+				new.did())
 		}
-		return fmt.Sprintf("suppose that the %v that %s read was %s's; %s %s after that version", old, from, t.txn(w), to, new.did())
+		return fmt.Sprintf("suppose that the %v that %s read was %s's; %s %s after that version", old, from, t.txn(w), to,
+			new.did())
 	}
 	whose := t.whose(old)
 	if e.Why == verdict.ByCase {

@@ -114,7 +114,8 @@ func (t teller) cycle(w *writer, c []verdict.Edge) {
 // the next, and so before itself.
 func (t teller) together(c []verdict.Edge) string {
 	if len(c) < 2 || len(c) > togetherMax {
-		return fmt.Sprintf("Each step puts a transaction before the next, and the last step leads back to the first: %s would have to come before itself.", t.first(c))
+		return fmt.Sprintf("Each step puts a transaction before the next, and the last step leads back to the first: %s "+
+			"would have to come before itself.", t.first(c))
 	}
 	var orders []string
 	for i, e := range c {
@@ -124,7 +125,8 @@ func (t teller) together(c []verdict.Edge) string {
 		}
 		orders = append(orders, fmt.Sprintf("%s %s %s", t.txn(e.From), comes, t.txn(e.To)))
 	}
-	return fmt.Sprintf("Together: %s. So %s would have to come before itself: a contradiction.", enumerate(orders), t.first(c))
+	return fmt.Sprintf("Together: %s. So %s would have to come before itself: a contradiction.", enumerate(orders),
+		t.first(c))
 }
 
 func (t teller) first(c []verdict.Edge) string {
@@ -162,7 +164,8 @@ func (t teller) stepsTo(w *writer, depth int, c []verdict.Edge, reasons int, ord
 			when = "after that, "
 		}
 		if read, ok := t.presumed(c, e); ok {
-			w.line(depth, "%d. %s; %s %s after that version%s.", i+1, t.edge(read), t.txn(e.To), t.written(e.To, e.Key).did(), order)
+			w.line(depth, "%d. %s; %s %s after that version%s.", i+1, t.edge(read), t.txn(e.To), t.written(e.To, e.Key).did(),
+				order)
 		} else {
 			w.line(depth, "%d. %s%s%s.", i+1, when, t.edge(e), order)
 		}
@@ -187,7 +190,8 @@ func (t teller) run(e verdict.Edge) string {
 	if !t.hasRuns() || name.Exactly(e, t.lookup) {
 		return ""
 	}
-	return fmt.Sprintf(" (updates of %s follow each other without a gap there, so the order of one is that of all)", text.Name(e.Key))
+	return fmt.Sprintf(" (updates of %s follow each other without a gap there, so the order of one is that of all)",
+		text.Name(e.Key))
 }
 
 // order says what an edge means for the order, where that isn't plain.
@@ -211,7 +215,8 @@ func (t teller) cases(w *writer) {
 	}
 	for i, c := range t.v.Cases {
 		if i == casesMax {
-			w.line(0, "… and %s, each with a contradiction of its own.", text.Count(len(t.v.Cases)-casesMax, "more possibility", "more possibilities"))
+			w.line(0, "… and %s, each with a contradiction of its own.",
+				text.Count(len(t.v.Cases)-casesMax, "more possibility", "more possibilities"))
 			break
 		}
 		start := "Or else:"
@@ -259,13 +264,15 @@ func pl2(n name.Name) string {
 func rule(n name.Name) string {
 	clock := ""
 	if n.ClockDependent {
-		clock = " The proof uses the recorded times: it holds if the clients' clocks differ by no more than the configured skew."
+		clock = " The proof uses the recorded times: it holds if the clients' clocks differ by no more than the configured " +
+			"skew."
 	}
 	if s := name.Undeclared(n.Unless); s != "" {
 		clock += " " + s
 	}
 	if len(n.Breaks) > 0 && n.Breaks[0] == verdict.LIN && n.Weakest != verdict.G1 {
-		return "Under linearizability each transaction takes effect at one moment between its start and its end, and sees what was there then." + clock
+		return "Under linearizability each transaction takes effect at one moment between its start and its end, and sees " +
+			"what was there then." + clock
 	}
 	switch n.Weakest {
 	case verdict.G1:
@@ -279,17 +286,22 @@ func rule(n name.Name) string {
 		if n.Name == "non-repeatable-reads" {
 			return "From read atomic upwards, a key that is read twice has the same value both times." + clock
 		}
-		return "From read atomic upwards, a transaction sees all of another one or nothing, and what came before it in its session. Read committed would allow this." + clock
+		return "From read atomic upwards, a transaction sees all of another one or nothing, and what came before it in its " +
+			"session. Read committed would allow this." + clock
 	case verdict.CC:
 		return "From causal consistency upwards, who sees an effect sees its causes. Read atomic would allow this." + clock
 	case verdict.PC:
-		return "From prefix consistency upwards, everybody sees the transactions up to some point of one common order, and none after it. Causal consistency would allow this." + clock
+		return "From prefix consistency upwards, everybody sees the transactions up to some point of one common order, and " +
+			"none after it. Causal consistency would allow this." + clock
 	case verdict.SI:
-		return "Under snapshot isolation a transaction reads from one snapshot, and of two that write the same key at the same time only one may commit. Prefix consistency would allow this." + clock
+		return "Under snapshot isolation a transaction reads from one snapshot, and of two that write the same key at the " +
+			"same time only one may commit. Prefix consistency would allow this." + clock
 	case verdict.SER:
-		return "There is no serial order that explains what was read. Each transaction alone saw a proper snapshot: snapshot isolation would allow this." + clock
+		return "There is no serial order that explains what was read. Each transaction alone saw a proper snapshot: " +
+			"snapshot isolation would allow this." + clock
 	case verdict.StrongSI:
-		return "What had ended before a transaction started is to come before it. Without real-time order this would be allowed." + clock
+		return "What had ended before a transaction started is to come before it. Without real-time order this would be " +
+			"allowed." + clock
 	case verdict.SSER:
 		return "There is no serial order that explains what was read and keeps to real time." + clock
 	}

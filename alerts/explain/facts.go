@@ -25,7 +25,8 @@ type teller struct {
 }
 
 func newTeller(v verdict.Violation, n name.Name, lookup name.Lookup) teller {
-	return teller{v: v, n: n, lookup: lookup, read: name.Read(v, lookup), runs: map[question]bool{}, writers: name.NewWriters(v, lookup)}
+	return teller{v: v, n: n, lookup: lookup, read: name.Read(v, lookup), runs: map[question]bool{},
+		writers: name.NewWriters(v, lookup)}
 }
 
 func (t teller) record(id verdict.TxnID) (*record.Transaction, bool) { return t.lookup.Find(id) }

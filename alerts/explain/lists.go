@@ -66,7 +66,8 @@ func (t teller) shows(a, b verdict.TxnID, key string) (shown, bool) {
 				continue
 			}
 			es, _ := list.Elements(op.Value)
-			s := shown{reader: id, elements: es, first: slices.Index(es, first[len(first)-1]), second: slices.Index(es, second[0])}
+			s := shown{reader: id, elements: es, first: slices.Index(es, first[len(first)-1]),
+				second: slices.Index(es, second[0])}
 			if s.first >= 0 && s.second > s.first {
 				return s, true
 			}
@@ -107,7 +108,8 @@ func (t teller) listWithout(e verdict.Edge, from, to string) (string, bool) {
 				continue
 			}
 			if at := slices.Index(es, first[len(first)-1]); at >= 0 && !slices.Contains(es, second[0]) {
-				return fmt.Sprintf("%s read %s = %s, with the %s that %s appended and without the %s that %s appended, which so came later",
+				return fmt.Sprintf("%s read %s = %s, with the %s that %s appended and without the %s that %s appended, which so "+
+					"came later",
 					t.txn(id), text.Name(e.Key), text.List(es, at), text.Element(es[at]), from, text.Element(second[0]), to), true
 			}
 		}
@@ -127,7 +129,8 @@ func (t teller) listMissed(e verdict.Edge, from, to string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return fmt.Sprintf("%s read %s = %s, without the %s that %s appended", from, text.Name(e.Key), text.List(es, len(es)-1), text.Element(new[0]), to), true
+	return fmt.Sprintf("%s read %s = %s, without the %s that %s appended", from, text.Name(e.Key),
+		text.List(es, len(es)-1), text.Element(new[0]), to), true
 }
 
 // listSaw is what a read of a list shows of a writer: "x = [3, 17], with the 17
@@ -139,7 +142,8 @@ func (t teller) listSaw(f fact, writer verdict.TxnID) (string, bool) {
 	}
 	for _, own := range slices.Backward(t.appendsOf(writer, f.key)) {
 		if at := slices.Index(es, own); at >= 0 {
-			return fmt.Sprintf("%s = %s, with the %s that %s appended", text.Name(f.key), text.List(es, at), text.Element(own), t.txn(writer)), true
+			return fmt.Sprintf("%s = %s, with the %s that %s appended", text.Name(f.key), text.List(es, at), text.Element(own),
+				t.txn(writer)), true
 		}
 	}
 	return "", false
@@ -214,7 +218,8 @@ func (t teller) turned(es, own []string, its string) (string, bool) {
 		for _, second := range own[i+1:] {
 			switch later := slices.Index(es, second); {
 			case at > later && later >= 0:
-				return fmt.Sprintf("%s, but %s appended %s before %s", text.List(es, later, at), its, text.Element(first), text.Element(second)), true
+				return fmt.Sprintf("%s, but %s appended %s before %s", text.List(es, later, at), its, text.Element(first),
+					text.Element(second)), true
 			case at < 0 && later >= 0:
 				return fmt.Sprintf("%s, with the %s that %s appended, but without the %s that it appended before",
 					text.List(es, later), text.Element(second), its, text.Element(first)), true
@@ -239,7 +244,8 @@ func (t teller) incompatibleSteps(w *writer) {
 		w.line(1, "%d. %s read %s = %s: element %d is %s%s.", n+1, t.txn(s.id), text.Name(t.v.Key), text.List(s.es, i.at),
 			i.at+1, text.Element(s.es[i.at]), t.appendedBy(s.es[i.at]))
 	}
-	w.line(0, "A list grows at its end only, so that whoever read more of it read the same to begin with. These two can't both have been the list.")
+	w.line(0, "A list grows at its end only, so that whoever read more of it read the same to begin with. These two "+
+		"can't both have been the list.")
 }
 
 // appendedBy says who appended an element to the violation's key, if that is
@@ -281,7 +287,8 @@ func (t teller) duplicateSentence(read fact) string {
 	}
 	first := slices.Index(es, e)
 	second := first + 1 + slices.Index(es[first+1:], e)
-	s := fmt.Sprintf("%s read %s = %s, which holds %s %s", who, text.Name(t.v.Key), text.List(es, first, second), text.Element(e), often(times))
+	s := fmt.Sprintf("%s read %s = %s, which holds %s %s", who, text.Name(t.v.Key), text.List(es, first, second),
+		text.Element(e), often(times))
 	if ids, n := t.appenders(e); n > 0 && n < times {
 		return s + fmt.Sprintf("; it was appended %s, by %s.", often(n), t.names(ids, "and"))
 	}
@@ -309,7 +316,8 @@ func (t teller) foreignSentence(who string, read fact) (string, bool) {
 	}
 	es, _ := list.Elements(read.op.Value)
 	if len(foreign) > 1 { // not all appenders need be in the evidence
-		return fmt.Sprintf("%s read %s = %s, in which there is something that nobody ever appended.", who, text.Name(t.v.Key), text.List(es, len(es)-1)), true
+		return fmt.Sprintf("%s read %s = %s, in which there is something that nobody ever appended.", who, text.Name(t.v.Key),
+			text.List(es, len(es)-1)), true
 	}
 	return fmt.Sprintf("%s read %s = %s, with %s, which nobody ever appended.", who, text.Name(t.v.Key),
 		text.List(es, slices.Index(es, foreign[0])), text.Element(foreign[0])), true
@@ -341,13 +349,15 @@ func (t teller) listAnomaly(who string, read fact) (string, bool) {
 	case t.v.Kind == verdict.IntermediateRead && in >= 0:
 		return t.torn(who, its, es, own)
 	case t.v.Kind == verdict.FutureRead && in >= 0:
-		return fmt.Sprintf("%s read %s = %s, with the %s that it appended only after that.", who, key, text.List(es, at(own[in])), text.Element(own[in])), true
+		return fmt.Sprintf("%s read %s = %s, with the %s that it appended only after that.", who, key,
+			text.List(es, at(own[in])), text.Element(own[in])), true
 	case t.v.Kind == verdict.NotMyOwnWrite && len(t.v.Txns) == 1:
 		if s, ok := t.turned(es, t.ownBefore(), "it"); ok {
 			return fmt.Sprintf("%s read %s = %s itself.", who, key, s), true
 		}
 	case t.v.Kind == verdict.NotMyLastWrite && not >= 0:
-		return fmt.Sprintf("%s appended %s to %s and then read %s without it.", who, text.Element(own[not]), key, text.List(es, len(es)-1)), true
+		return fmt.Sprintf("%s appended %s to %s and then read %s without it.", who, text.Element(own[not]), key,
+			text.List(es, len(es)-1)), true
 	}
 	return "", false
 }

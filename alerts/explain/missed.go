@@ -49,7 +49,8 @@ func (t teller) missedSteps(w *writer, c []verdict.Edge) {
 	}
 	switch way := c[:len(c)-1]; {
 	case len(way) == 1 && way[0].Type != verdict.SO && t.n.Name == "non-monotonic-read":
-		w.line(0, "When %s read %s it had already seen %s, which therefore had committed: %s.", reader, text.Name(miss.Key), writer, should)
+		w.line(0, "When %s read %s it had already seen %s, which therefore had committed: %s.", reader, text.Name(miss.Key),
+			writer, should)
 	case len(way) == 1 && way[0].Type != verdict.SO:
 		w.line(0, "%s saw %s, and so was to see all of it: %s.", reader, writer, should)
 	case onlySessions(way):
@@ -72,9 +73,10 @@ func onlySessions(c []verdict.Edge) bool {
 
 // guarantees say what each session guarantee is.
 var guarantees = map[string]string{
-	verdict.ReadYourWrites.String():    "a session sees what it has written itself",
-	verdict.MonotonicReads.String():    "what a session has seen once it goes on to see",
-	verdict.MonotonicWrites.String():   "who sees a write of a session sees what the session wrote before, and in that order",
+	verdict.ReadYourWrites.String(): "a session sees what it has written itself",
+	verdict.MonotonicReads.String(): "what a session has seen once it goes on to see",
+	verdict.MonotonicWrites.String(): "who sees a write of a session sees what the session wrote before, and in that " +
+		"order",
 	verdict.WritesFollowReads.String(): "who sees a write sees what its session had read before",
 }
 
@@ -133,5 +135,6 @@ func (t teller) premise(e verdict.Edge) (string, bool) {
 	case onlySessions(slices.Concat(e.Because[:at], e.Because[at+1:])):
 		visible = "follows " + seen + " in its session"
 	}
-	return fmt.Sprintf("%s read %v of %s, though it %s", t.txn(miss.From), t.readNotOf(miss.From, miss.Key, miss.To), t.txn(e.To), visible), true
+	return fmt.Sprintf("%s read %v of %s, though it %s", t.txn(miss.From), t.readNotOf(miss.From, miss.Key, miss.To),
+		t.txn(e.To), visible), true
 }

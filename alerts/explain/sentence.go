@@ -36,12 +36,15 @@ func (t teller) bothOverwrote(a, b verdict.TxnID, key string) string {
 		with = fmt.Sprintf(", with %s and %s, neither seeing the other", first.value(), second.value())
 	}
 	if other := t.readNotOf(b, key, a); read.known && other.known && other.op.Value != read.op.Value {
-		return fmt.Sprintf("%s read %v and %s read %v, and both appended to it, neither seeing the other: one of the two updates is lost.", t.txn(a), read, t.txn(b), other)
+		return fmt.Sprintf("%s read %v and %s read %v, and both appended to it, neither seeing the other: one of the two "+
+			"updates is lost.", t.txn(a), read, t.txn(b), other)
 	}
 	if second.op.Kind == record.Append {
-		return fmt.Sprintf("%s and %s both read %v and both appended to it, neither seeing the other: one of the two updates is lost.", t.txn(a), t.txn(b), read)
+		return fmt.Sprintf("%s and %s both read %v and both appended to it, neither seeing the other: one of the two "+
+			"updates is lost.", t.txn(a), t.txn(b), read)
 	}
-	return fmt.Sprintf("%s and %s both read %v and both overwrote it%s: one of the two updates is lost.", t.txn(a), t.txn(b), read, with)
+	return fmt.Sprintf("%s and %s both read %v and both overwrote it%s: one of the two updates is lost.", t.txn(a),
+		t.txn(b), read, with)
 }
 
 // readSentence is for what one read shows.
@@ -70,7 +73,8 @@ func (t teller) readSentence() string {
 			return s
 		}
 		if id, other := t.initialReader(read); other.known {
-			return fmt.Sprintf("%s read %v, which nobody wrote; nor can it be the initial value, as %s read %v.", who, read, t.txn(id), other)
+			return fmt.Sprintf("%s read %v, which nobody wrote; nor can it be the initial value, as %s read %v.", who, read,
+				t.txn(id), other)
 		}
 		return fmt.Sprintf("%s read %v, a value that nobody ever wrote.", who, read)
 	case verdict.AbortedRead:
@@ -78,7 +82,8 @@ func (t teller) readSentence() string {
 	case verdict.FutureRead:
 		return fmt.Sprintf("%s read %v before it wrote that value itself.", who, read)
 	case verdict.NotMyLastWrite:
-		return fmt.Sprintf("%s read %v, which it had already overwritten itself with %s.", who, read, t.lastOwn(r, ok).value())
+		return fmt.Sprintf("%s read %v, which it had already overwritten itself with %s.", who, read,
+			t.lastOwn(r, ok).value())
 	case verdict.NotMyOwnWrite:
 		other := ""
 		if writer != "" {
@@ -90,7 +95,8 @@ func (t teller) readSentence() string {
 		if len(t.v.Txns) > 1 {
 			last = t.written(t.v.Txns[1], t.v.Key)
 		}
-		return fmt.Sprintf("%s read %v from the middle of %s, which itself overwrote that with %s.", who, read, orSomebody(writer), last.value())
+		return fmt.Sprintf("%s read %v from the middle of %s, which itself overwrote that with %s.", who, read,
+			orSomebody(writer), last.value())
 	case verdict.NonRepeatableRead:
 		before := t.readBefore(r, ok)
 		first, then := values(before, read)
@@ -158,11 +164,13 @@ func (t teller) cycleSentence() string {
 	switch t.n.Name {
 	case "causality-violation":
 		if i := firstMissed(c); i >= 0 {
-			return fmt.Sprintf("%s %s, although it depends on %s by way of %s.", t.txn(c[i].From), t.missed(c[i]), t.txn(c[i].To), t.between(c, i))
+			return fmt.Sprintf("%s %s, although it depends on %s by way of %s.", t.txn(c[i].From), t.missed(c[i]),
+				t.txn(c[i].To), t.between(c, i))
 		}
 	case "session-guarantee-violation":
 		if i := firstMissed(c); i >= 0 {
-			return fmt.Sprintf("%s %s, although %s came before it in the same session.", t.txn(c[i].From), t.missed(c[i]), t.txn(c[i].To))
+			return fmt.Sprintf("%s %s, although %s came before it in the same session.", t.txn(c[i].From), t.missed(c[i]),
+				t.txn(c[i].To))
 		}
 	case "read-only-anomaly":
 		if s, ok := t.readOnly(c); ok {
@@ -188,13 +196,15 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 	case "lost-update":
 		if seen.Key == missed.Key {
 			a, b := missed.To, missed.From
-			if ra, rb := t.readNotOf(a, seen.Key, b), t.readNotOf(b, seen.Key, a); ra.known && rb.known && ra.op.Value == rb.op.Value {
+			if ra, rb := t.readNotOf(a, seen.Key, b),
+				t.readNotOf(b, seen.Key, a); ra.known && rb.known && ra.op.Value == rb.op.Value {
 				return t.bothOverwrote(a, b, seen.Key), true
 			}
 			return fmt.Sprintf("%s %s and %s %s without having seen it: one of the two updates is lost.",
 				writer, t.written(a, seen.Key).did(), reader, t.written(b, seen.Key).did()), true
 		}
-		return fmt.Sprintf("%s and %s wrote the same key without either seeing the other: one of the two updates is lost.", reader, writer), true
+		return fmt.Sprintf("%s and %s wrote the same key without either seeing the other: one of the two updates is lost.",
+			reader, writer), true
 	case "circular-information-flow":
 		if s, ok := t.circular(seen, missed); ok {
 			return s, true
@@ -206,9 +216,11 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 		old, new := t.readNotOf(missed.From, missed.Key, missed.To), t.readFrom(missed.From, missed.Key, missed.To)
 		was, is := values(old, new)
 		if t.lastPlace(missed.From, new) < t.lastPlace(missed.From, old) {
-			return fmt.Sprintf("%s read %s twice and got two values: first %s, which %s wrote, then %s.", reader, text.Name(missed.Key), is, writer, was), true
+			return fmt.Sprintf("%s read %s twice and got two values: first %s, which %s wrote, then %s.", reader,
+				text.Name(missed.Key), is, writer, was), true
 		}
-		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s, which %s wrote.", reader, text.Name(missed.Key), was, is, writer), true
+		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s, which %s wrote.", reader,
+			text.Name(missed.Key), was, is, writer), true
 	case "non-monotonic-read":
 		return fmt.Sprintf("%s went back in time: it read %s, and after that %s.",
 			reader, t.saw(seen), t.missed(missed)), true
@@ -280,7 +292,8 @@ func (t teller) readOnly(c []verdict.Edge) (string, bool) {
 // missed is what an anti-dependency says of its reader: "read x = 0 and missed
 // that T1 wrote x = 1".
 func (t teller) missed(e verdict.Edge) string {
-	return fmt.Sprintf("read %v and missed that %s %s", t.readNotOf(e.From, e.Key, e.To), t.txn(e.To), t.written(e.To, e.Key).did())
+	return fmt.Sprintf("read %v and missed that %s %s", t.readNotOf(e.From, e.Key, e.To), t.txn(e.To),
+		t.written(e.To, e.Key).did())
 }
 
 // between names the transactions on the way from the end of edge i round to
@@ -392,9 +405,11 @@ func (t teller) casesSentence() string {
 	case len(t.v.Cases) == 0:
 		return "There is no order of the writes that fits what was read."
 	case len(reads) > 0 && len(keys) == 0:
-		return fmt.Sprintf("Nobody can have written %s: whoever it is taken to be, what was read contradicts itself.", enumerate(most(reads)))
+		return fmt.Sprintf("Nobody can have written %s: whoever it is taken to be, what was read contradicts itself.",
+			enumerate(most(reads)))
 	case len(reads) > 0:
-		return fmt.Sprintf("There is no order of the writes of %s, and nobody who can have written %s, that fits what %s read: every possibility contradicts itself.",
+		return fmt.Sprintf("There is no order of the writes of %s, and nobody who can have written %s, that fits what %s "+
+			"read: every possibility contradicts itself.",
 			enumerate(most(keys)), enumerate(most(reads)), text.Count(len(t.v.Txns), "transaction", "transactions"))
 	case len(keys) > 0:
 		what = "the writes of " + enumerate(most(keys))

@@ -223,7 +223,8 @@ func (t teller) maybeInitial(e verdict.Edge) bool {
 func (t teller) initialElsewhere(reader verdict.TxnID, read fact) bool {
 	for _, c := range t.v.Cases {
 		for _, e := range c {
-			if e.From == reader && e.Key == read.key && t.maybeInitial(e) && t.readNotOf(reader, e.Key, e.To).op.Value == read.op.Value {
+			if e.From == reader && e.Key == read.key && t.maybeInitial(e) && t.readNotOf(reader, e.Key, e.To).
+				op.Value == read.op.Value {
 				return true
 			}
 		}
@@ -328,7 +329,8 @@ func (t teller) supposition(a answer) string {
 	}
 	words := fmt.Sprintf("%s %s before %s %s", t.txn(first), f.did(), t.txn(second), s.did())
 	if t.runs[a.question] {
-		words += fmt.Sprintf(" (updates of %s follow each other without a gap there, so the order of one is that of all)", text.Name(a.key))
+		words += fmt.Sprintf(" (updates of %s follow each other without a gap there, so the order of one is that of all)",
+			text.Name(a.key))
 	}
 	return words
 }

@@ -66,7 +66,8 @@ func (t teller) eliminated(e verdict.Edge, from, to string) string {
 	if len(ids) < 2 {
 		return fmt.Sprintf("%s read %v, which several transactions wrote, but only %s can have been the one", to, f, from)
 	}
-	return fmt.Sprintf("%s read %v, which %s may have written; only %s can have been the one", to, f, t.names(ids, "or"), from)
+	return fmt.Sprintf("%s read %v, which %s may have written; only %s can have been the one", to, f, t.names(ids, "or"),
+		from)
 }
 
 // elimination tells why the other writers of a read are ruled out, one by one.
@@ -76,7 +77,8 @@ func (t teller) elimination(w *writer, depth int, e verdict.Edge, reasons int) {
 			return
 		}
 		if i == casesMax {
-			w.line(depth, "… and %s, each ruled out in the same way.", text.Count(len(e.Others)-casesMax, "more writer", "more writers"))
+			w.line(depth, "… and %s, each ruled out in the same way.",
+				text.Count(len(e.Others)-casesMax, "more writer", "more writers"))
 			break
 		}
 		who := "nobody, and the value that of the beginning"
@@ -122,12 +124,14 @@ func (t teller) outcome(id verdict.TxnID, cycles [][]verdict.Edge) string {
 	for _, c := range cycles {
 		for _, e := range c {
 			if e.Type == verdict.WR && e.From == id && e.Why != verdict.ByCase {
-				return fmt.Sprintf("The outcome of %s was never learned, but %s read its write of %s, so it took effect.", who, t.txn(e.To), text.Name(e.Key))
+				return fmt.Sprintf("The outcome of %s was never learned, but %s read its write of %s, so it took effect.", who,
+					t.txn(e.To), text.Name(e.Key))
 			}
 		}
 	}
 	if reader, key, ok := t.onlyWriter(id); ok {
-		return fmt.Sprintf("The outcome of %s was never learned, but %s read its write of %s, so it took effect.", who, t.txn(reader), text.Name(key))
+		return fmt.Sprintf("The outcome of %s was never learned, but %s read its write of %s, so it took effect.", who,
+			t.txn(reader), text.Name(key))
 	}
 	return fmt.Sprintf("The outcome of %s was never learned; it took effect if somebody read its write.", who)
 }

@@ -193,7 +193,8 @@ func (s *state) take() bool {
 	members := 0
 	for i, g := range s.groups {
 		over := g.State == alerts.Resolved
-		bad = bad || g.ID == "" || g.told && g.burst || g.farewell && !over || (g.ResolvedAt > 0) != over || i > 0 && g.ID <= s.groups[i-1].ID
+		bad = bad || g.ID == "" || g.told && g.burst || g.farewell && !over || (g.ResolvedAt > 0) != over || i > 0 &&
+			g.ID <= s.groups[i-1].ID
 		s.Life.groups[g.ID] = g
 		if !over {
 			s.active[g.tier]++
@@ -212,7 +213,8 @@ func (s *state) take() bool {
 		bad = bad || i > 0 && d.DB <= s.dbs[i-1].DB || !d.ordered()
 		s.Life.dbs[d.DB] = d
 	}
-	return !bad && (s.burst.id != "" || members == 0 && !s.burst.over) && members == s.burst.members && (s.backlog <= 0 || len(s.wanting) > 0)
+	return !bad && (s.burst.id != "" || members == 0 && !s.burst.over) && members == s.burst.members &&
+		(s.backlog <= 0 || len(s.wanting) > 0)
 }
 
 // ordered tells whether what was found is in its order.

@@ -38,7 +38,8 @@ type Head struct {
 
 // HeadOf is the head of an alert of which so many detections are news.
 func HeadOf(a alerts.Alert, news int) Head {
-	h := Head{ID: a.ID, DB: a.DB, Level: a.Level, Name: a.Name, Keys: a.Keys, Severity: a.Severity, News: int64(max(news, 1)), Count: int64(a.Count), Seen: a.LastSeen}
+	h := Head{ID: a.ID, DB: a.DB, Level: a.Level, Name: a.Name, Keys: a.Keys, Severity: a.Severity,
+		News: int64(max(news, 1)), Count: int64(a.Count), Seen: a.LastSeen}
 	h.Aliases, h.Weakest, h.Breaks, h.At = a.Aliases, a.Weakest, a.Breaks, a.At
 	if len(a.Suspicion) > 0 {
 		h.Count++ // one more of what others tell of

@@ -97,7 +97,8 @@ type News struct {
 
 // New makes an empty life.
 func New(cfg Config) *Life {
-	return &Life{cfg: cfg.withDefaults(), groups: map[string]*group{}, dbs: map[string]*database{}, silenceEnds: math.MaxInt64}
+	return &Life{cfg: cfg.withDefaults(), groups: map[string]*group{}, dbs: map[string]*database{},
+		silenceEnds: math.MaxInt64}
 }
 
 // Configure replaces the configuration.
@@ -183,8 +184,10 @@ func (l *Life) place(h Head) *group {
 		id         string
 		g          Group
 	}{
-		{tierFine, l.cfg.GroupsMax, groupID(h.DB, weakest, h.Name), Group{DB: h.DB, Level: h.Level, Name: h.Name, Keys: []string{}}},
-		{tierCoarse, l.cfg.GroupsMax, coarseID(h.DB, weakest), Group{DB: h.DB, Level: h.Level, Name: SeveralNames, Keys: []string{}}},
+		{tierFine, l.cfg.GroupsMax, groupID(h.DB, weakest, h.Name),
+			Group{DB: h.DB, Level: h.Level, Name: h.Name, Keys: []string{}}},
+		{tierCoarse, l.cfg.GroupsMax, coarseID(h.DB, weakest),
+			Group{DB: h.DB, Level: h.Level, Name: SeveralNames, Keys: []string{}}},
 		{tierOverflow, 1, overflowID, Group{Keys: []string{}}},
 	} {
 		g := l.groups[p.id]
@@ -363,7 +366,8 @@ func (l *Life) ends(g *group) (int64, bool) {
 	case g.tier == tierOverflow:
 		return l.now, !l.anyBroken()
 	case g.tier != tierCondition:
-		return g.touched + min(int64(brokenFor), int64(l.cfg.ResolveAfter)), g.over > 0 || l.dbs[g.DB].since(g.at).reach(l.enough())
+		return g.touched + min(int64(brokenFor), int64(l.cfg.ResolveAfter)),
+			g.over > 0 || l.dbs[g.DB].since(g.at).reach(l.enough())
 	case !g.ends:
 		return g.touched + int64(l.cfg.ResolveAfter), true
 	}
@@ -503,7 +507,8 @@ func (l *Life) opens() int64 {
 
 // Snapshot is what there is now.
 func (l *Life) Snapshot() *Snapshot {
-	s := &Snapshot{Groups: make([]Group, 0, len(l.groups)), Silences: l.Silences(), Withheld: l.withheld, fed: l.fed, dbs: l.dbs, enough: l.enough(),
+	s := &Snapshot{Groups: make([]Group, 0, len(l.groups)), Silences: l.Silences(), Withheld: l.withheld, fed: l.fed,
+		dbs: l.dbs, enough: l.enough(),
 		byID: make(map[string]int, len(l.groups))}
 	for i, g := range slices.SortedFunc(maps.Values(l.groups), byLast) {
 		c := g.Group

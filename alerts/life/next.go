@@ -87,7 +87,8 @@ func (l *Life) tight(free int) bool { return free <= 1 && l.cfg.RateMax > 1 }
 // are warnings of the monitor itself, and after it there would be none for what is told
 // by itself.
 func (l *Life) reserves(free int) bool {
-	return (l.tight(free) || l.tight(free-1) && l.cfg.RateMax > 2) && len(l.wanting) > 0 && !slices.ContainsFunc(l.wanting, func(g *group) bool { return !g.mild() })
+	return (l.tight(free) || l.tight(free-1) && l.cfg.RateMax > 2) && len(l.wanting) > 0 &&
+		!slices.ContainsFunc(l.wanting, func(g *group) bool { return !g.mild() })
 }
 
 // mild: it is trouble of the monitor or its input that does not hurt yet.
@@ -202,7 +203,8 @@ func foremost(all []*group) Group {
 	var out *group
 	worst := all[0].Severity
 	for _, g := range all {
-		if out == nil || g.operational() != out.operational() && out.operational() || g.operational() == out.operational() && rank(g.Severity) > rank(out.Severity) {
+		if out == nil || g.operational() != out.operational() && out.operational() || g.operational() == out.operational() &&
+			rank(g.Severity) > rank(out.Severity) {
 			out = g
 		}
 		if rank(g.Severity) > rank(worst) {
@@ -248,7 +250,10 @@ func partsOf(all []*group) []Part {
 	slices.SortFunc(anomalies, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(b.Alerts, a.Alerts), cmp.Compare(b.Groups, a.Groups), byName(a, b))
 	})
-	slices.SortFunc(conditions, func(a, b Part) int { return cmp.Or(cmp.Compare(rank(b.Severity), rank(a.Severity)), byName(a, b)) })
+	slices.SortFunc(conditions, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(rank(b.Severity), rank(a.Severity)),
+			byName(a, b))
+	})
 	return append(anomalies[:min(len(anomalies), partsMax)], conditions[:min(len(conditions), partsMax)]...)
 }
 
@@ -294,7 +299,8 @@ func (l *Life) resolved(over []*group) News {
 		}
 		if len(over) == 0 {
 			n.Since = l.burst.since
-			n.Of = Group{ID: l.burst.id, Keys: []string{}, State: alerts.Resolved, Since: l.burst.since, Last: l.now, ResolvedAt: l.now}
+			n.Of = Group{ID: l.burst.id, Keys: []string{}, State: alerts.Resolved, Since: l.burst.since, Last: l.now,
+				ResolvedAt: l.now}
 		}
 		if n.Over != nil {
 			n.Over = append(n.Over, Part{Groups: 1}) // of whatever summaries told
@@ -359,7 +365,8 @@ func (l *Life) sign(n News) News {
 	}
 	after := l.after // else a reminder would be the one before it
 	l.after = 0
-	parts := []string{string(n.Kind), n.Group, fmt.Sprint(after), fmt.Sprint(n.Since), fmt.Sprint(n.Count), fmt.Sprint(len(n.IDs)), fmt.Sprint(before)}
+	parts := []string{string(n.Kind), n.Group, fmt.Sprint(after), fmt.Sprint(n.Since), fmt.Sprint(n.Count),
+		fmt.Sprint(len(n.IDs)), fmt.Sprint(before)}
 	n.ID = hash("notice", slices.Concat(parts, n.IDs, n.Resolved)...)
 	n.Of.Keys = slices.Clone(n.Of.Keys)
 	return n

@@ -84,7 +84,8 @@ func (n Notice) JSON() []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(n); err != nil {
-		panic(fmt.Sprintf("notice %s: %v; can't happen, because evidence was JSON before and the rest is plain", n.Notification.ID, err))
+		panic(fmt.Sprintf("notice %s: %v; can't happen, because evidence was JSON before and the rest is plain",
+			n.Notification.ID, err))
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
@@ -115,7 +116,8 @@ func Parse(b []byte) (Notice, error) {
 		return Notice{}, fmt.Errorf("notice: %w", err)
 	}
 	if n.Version != alerts.Version {
-		return Notice{}, fmt.Errorf("notice %s: version %d, this program reads %d; use the version of monitor that wrote it", n.Notification.ID, n.Version, alerts.Version)
+		return Notice{}, fmt.Errorf("notice %s: version %d, this program reads %d; use the version of monitor that wrote it",
+			n.Notification.ID, n.Version, alerts.Version)
 	}
 	return n, nil
 }

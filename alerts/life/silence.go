@@ -73,7 +73,8 @@ func (s Silence) Validate() error {
 
 // named is the silence with an id that says what it is.
 func (s Silence) named() Silence {
-	s.ID = hash("silence", s.DB, s.Level, s.Name, s.Key, fmt.Sprint(s.Since), fmt.Sprint(s.Until), s.Comment, s.By, fmt.Sprint(s.Configured))
+	s.ID = hash("silence", s.DB, s.Level, s.Name, s.Key, fmt.Sprint(s.Since), fmt.Sprint(s.Until), s.Comment, s.By,
+		fmt.Sprint(s.Configured))
 	return s
 }
 
@@ -102,22 +103,25 @@ func likeLevel(pattern, level string) bool {
 
 // likeName tells whether a pattern is of a name or one of its aliases.
 func likeName(pattern, of string, aliases []string) bool {
-	return like(pattern, of) || slices.ContainsFunc(aliases, func(a string) bool { return like(pattern, a) }) || name.Matches(of, aliases, pattern)
+	return like(pattern, of) || slices.ContainsFunc(aliases, func(a string) bool { return like(pattern, a) }) ||
+		name.Matches(of, aliases, pattern)
 }
 
 // Known tells what is wrong with a silence that can't match anything, whatever is found;
-// the error is ErrSilence. Such a one keeps nobody's telephone from ringing. Nor does one of a level that is not among those
-// that are asked for, if they are said.
+// the error is ErrSilence. Such a one keeps nobody's telephone from ringing. Nor does one of a level that is not among
+// those that are asked for, if they are said.
 func (s Silence) Known(asked ...verdict.Level) error {
 	anyOf := func(pattern string) bool { return pattern == "" || strings.ContainsAny(pattern, `*?[\`) }
 	if _, err := verdict.FindLevel(s.Level); err != nil && !anyOf(s.Level) {
 		return fmt.Errorf("%w: level: %w", ErrSilence, err)
 	}
-	if len(asked) > 0 && s.Level != "" && !slices.ContainsFunc(asked, func(l verdict.Level) bool { return likeLevel(s.Level, l.String()) }) {
+	if len(asked) > 0 && s.Level != "" && !slices.ContainsFunc(asked,
+		func(l verdict.Level) bool { return likeLevel(s.Level, l.String()) }) {
 		return fmt.Errorf("%w: level: %q is none of the levels that are asked for, %v", ErrSilence, s.Level, asked)
 	}
 	if !anyOf(s.Name) && !name.Known(s.Name) && !strings.HasPrefix(s.Name, Operational) {
-		return fmt.Errorf("%w: name: no anomaly is called %q: want %s, the names that others have for them, or %s…", ErrSilence, s.Name, strings.Join(name.Names(), ", "), Operational)
+		return fmt.Errorf("%w: name: no anomaly is called %q: want %s, the names that others have for them, or %s…",
+			ErrSilence, s.Name, strings.Join(name.Names(), ", "), Operational)
 	}
 	return nil
 }

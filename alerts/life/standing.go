@@ -320,7 +320,8 @@ func (l *Life) broke(g *group, h Head) {
 	level := cmp.Or(h.Weakest, h.Level)
 	broken := weakest(append([]string{level}, h.Breaks...))
 	next.breaches = slices.Clone(next.breaches)
-	i, found := slices.BinarySearchFunc(next.breaches, broken, func(b breach, of string) int { return cmp.Compare(b.broken, of) })
+	i, found := slices.BinarySearchFunc(next.breaches, broken,
+		func(b breach, of string) int { return cmp.Compare(b.broken, of) })
 	if !found && len(next.breaches) < levelsMax {
 		next.breaches = slices.Insert(next.breaches, i, breach{broken: broken, since: h.Seen, at: at})
 	}
@@ -422,7 +423,8 @@ func (s *Snapshot) Standing(db, level string, now int64) Standing {
 	if d == nil {
 		return out
 	}
-	out.Since, out.Until, out.LastRecord, out.Judged = d.began, d.Time, d.LastRecord, Judged{d.Transactions, time.Duration(max(0, d.Time-d.began))}
+	out.Since, out.Until, out.LastRecord, out.Judged = d.began, d.Time, d.LastRecord,
+		Judged{d.Transactions, time.Duration(max(0, d.Time-d.began))}
 	i := slices.IndexFunc(d.Levels, func(a Asked) bool { return a.Level == level })
 	if i >= 0 {
 		out.Complete = d.Levels[i].Complete

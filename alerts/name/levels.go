@@ -34,14 +34,17 @@ func Breaks(weakest, proved verdict.Level, asked Asked) []verdict.Level {
 // history of nothing but its evidence satisfies them. Lin, which is about other
 // histories, is not among them.
 func (n Name) Holds() []verdict.Level {
-	whole := slices.DeleteFunc(slices.Clone(weakestFirst), func(l verdict.Level) bool { return l == verdict.LIN || l.Implies(n.Weakest) })
+	whole := slices.DeleteFunc(slices.Clone(weakestFirst),
+		func(l verdict.Level) bool { return l == verdict.LIN || l.Implies(n.Weakest) })
 	return verdict.Maximal(whole)
 }
 
 // broken are, by name, the weakest levels that an anomaly of that name may break.
 var broken = map[string][]verdict.Level{
-	"thin-air-read": {verdict.G1}, "aborted-read": {verdict.G1}, "intermediate-read": {verdict.G1}, "future-read": {verdict.G1},
-	"not-my-last-write": {verdict.G1}, "not-my-own-write": {verdict.G1}, "incompatible-order": {verdict.G1}, "duplicate-elements": {verdict.G1},
+	"thin-air-read": {verdict.G1}, "aborted-read": {verdict.G1}, "intermediate-read": {verdict.G1},
+	"future-read":       {verdict.G1},
+	"not-my-last-write": {verdict.G1}, "not-my-own-write": {verdict.G1}, "incompatible-order": {verdict.G1},
+	"duplicate-elements":          {verdict.G1},
 	"circular-information-flow":   {verdict.G1, verdict.RC},
 	"dirty-write":                 {verdict.RC},
 	"non-monotonic-read":          {verdict.RC},
@@ -68,7 +71,8 @@ var broken = map[string][]verdict.Level{
 func (n *Name) Fit(weakest verdict.Level) {
 	n.Weakest = weakest
 	base, suffix := unsuffixed(n.Adya)
-	if !slices.Contains(broken[n.Name], weakest) && n.Breaks[0] != verdict.LIN { // which knows no sessions: a weak level may be broken besides
+	// which knows no sessions: a weak level may be broken besides
+	if !slices.Contains(broken[n.Name], weakest) && n.Breaks[0] != verdict.LIN {
 		n.Name, n.Guarantee, n.Divergence = general(weakest), "", false
 		base = phenomena[max(phenomenon(base), least(weakest))]
 	}

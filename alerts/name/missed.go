@@ -36,7 +36,8 @@ func (k kinds) missed(s shape) string {
 // missedName tells whether a name is one of a missed write.
 func missedName(name string) bool {
 	switch name {
-	case "session-guarantee-violation", "causality-violation", "non-monotonic-read", "non-repeatable-reads", "fractured-read":
+	case "session-guarantee-violation", "causality-violation", "non-monotonic-read", "non-repeatable-reads",
+		"fractured-read":
 		return true
 	}
 	return false

@@ -61,7 +61,8 @@ func Undeclared(unless record.Initial) string {
 		return ""
 	}
 	value := map[record.Initial]string{record.InitialAbsent: "null", record.InitialZero: "0"}[unless]
-	return fmt.Sprintf("What a key holds before anybody writes it is not declared. If it is %s, this is no violation: say --initial %v, or initial: %v.", value, unless, unless)
+	return fmt.Sprintf("What a key holds before anybody writes it is not declared. If it is %s, this is no violation: "+
+		"say --initial %v, or initial: %v.", value, unless, unless)
 }
 
 // Asked is what the database promises, and what order the clocks prove.

@@ -61,7 +61,8 @@ func (k kinds) plain(c []verdict.Edge, depth int, left *int) []verdict.Edge {
 			out[i].Why, out[i].Because = verdict.ByOverwrite, nil
 		}
 		n := len(out)
-		if e.Type != verdict.WW || e.Why != verdict.ByInitial || out[(i+n-1)%n].Type == verdict.RW || out[(i+1)%n].Type == verdict.RW {
+		if e.Type != verdict.WW || e.Why != verdict.ByInitial || out[(i+n-1)%n].Type == verdict.RW ||
+			out[(i+1)%n].Type == verdict.RW {
 			continue
 		}
 		if k.afterInitial(e.From, e.Key) {
@@ -107,10 +108,12 @@ func (k kinds) shortcut(c []verdict.Edge) []verdict.Edge {
 	n := len(c)
 	for i, e := range c {
 		next, after := c[(i+1)%n], c[(i+2)%n]
-		if n < 3 || e.Type != verdict.RW || next.Type != verdict.WW || next.Why != verdict.ByInitial || next.Key != e.Key || after.Type == verdict.RW {
+		if n < 3 || e.Type != verdict.RW || next.Type != verdict.WW || next.Why != verdict.ByInitial || next.Key != e.Key ||
+			after.Type == verdict.RW {
 			continue
 		}
-		if t, ok := k.record(e.From); !ok || firstRead(t, e.Key) < 0 || len(k.updaters(t, e.Key)) > 0 || !k.afterInitial(e.To, e.Key) {
+		if t, ok := k.record(e.From); !ok || firstRead(t, e.Key) < 0 || len(k.updaters(t, e.Key)) > 0 ||
+			!k.afterInitial(e.To, e.Key) {
 			continue
 		}
 		missed := verdict.Edge{From: e.From, To: next.To, Type: verdict.RW, Key: e.Key, Why: verdict.ByInitial}

@@ -51,7 +51,10 @@ func lastOtherRead(t *record.Transaction, key string, w *record.Transaction) int
 
 // readsOnly tells whether t writes nothing.
 func readsOnly(t *record.Transaction) bool {
-	return !slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Kind != record.Read && op.Kind != record.PredicateRead })
+	return !slices.ContainsFunc(t.Ops, func(op record.Op) bool {
+		return op.Kind != record.Read &&
+			op.Kind != record.PredicateRead
+	})
 }
 
 // commonWrite tells whether two transactions write the same key.
@@ -65,7 +68,8 @@ func (k kinds) commonWrite(a, b verdict.TxnID) bool {
 		return false
 	}
 	return slices.ContainsFunc(t.Ops, func(op record.Op) bool {
-		return op.Kind.Writes() && slices.ContainsFunc(u.Ops, func(o record.Op) bool { return o.Kind.Writes() && o.Key == op.Key })
+		return op.Kind.Writes() && slices.ContainsFunc(u.Ops,
+			func(o record.Op) bool { return o.Kind.Writes() && o.Key == op.Key })
 	})
 }
 
@@ -161,7 +165,8 @@ func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own
 		}
 	case verdict.IncompatibleOrder:
 		clashes := func(i int, clear bool) bool {
-			return slices.ContainsFunc(v.Txns[1:], func(id verdict.TxnID) bool { return disagrees(t, i, v.Key, id, clear, lookup) })
+			return slices.ContainsFunc(v.Txns[1:],
+				func(id verdict.TxnID) bool { return disagrees(t, i, v.Key, id, clear, lookup) })
 		}
 		torn := func(i int) bool {
 			return slices.ContainsFunc(v.Txns[1:], func(id verdict.TxnID) bool { return outOfOrder(t, i, id, lookup) })

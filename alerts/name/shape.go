@@ -218,7 +218,10 @@ func eitherWay(e verdict.Edge) bool {
 	}
 	s, ok := Supposed(e)
 	return ok && s.Type == verdict.WW && s.From == e.To && s.To == e.From &&
-		slices.ContainsFunc(e.Because, func(b verdict.Edge) bool { return b.Type == verdict.RW && b.From == e.From && b.To == e.To })
+		slices.ContainsFunc(e.Because, func(b verdict.Edge) bool {
+			return b.Type == verdict.RW && b.From == e.From &&
+				b.To == e.To
+		})
 }
 
 // diverges tells whether a lost update is MTC's divergence: its two transactions read

@@ -263,8 +263,8 @@ type CanaryNode struct {
 	Reasons     map[string]int64 `json:"reasons"`     // why transactions did not commit and attempts to connect failed
 	Lag         float64          `json:"lag_seconds"` // -1: not known
 	State       string           `json:"state"`       // one of the constants
-	// Since is since when it can't be reached, or sessions try and nothing is committed there, where it takes writes nothing of what
-	// writes; 0: something is, and it can. Why is the last that failed then.
+	// Since is since when it can't be reached, or sessions try and nothing is committed there, where it takes writes
+	// nothing of what writes; 0: something is, and it can. Why is the last that failed then.
 	Since int64  `json:"since"`
 	Why   string `json:"why,omitempty"`
 }

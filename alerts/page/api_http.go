@@ -53,7 +53,8 @@ func (s *server) routes(mux *http.ServeMux) {
 	}
 	mux.Handle("/", handler(func(_ http.ResponseWriter, r *http.Request) error {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			return &problem{http.StatusMethodNotAllowed, "method", r.Method + " is not for " + quote(r.URL.Path), "see /api/v1/openapi.yaml"}
+			return &problem{http.StatusMethodNotAllowed, "method", r.Method + " is not for " + quote(r.URL.Path),
+				"see /api/v1/openapi.yaml"}
 		}
 		return &problem{http.StatusNotFound, "not-found", "there is no " + quote(r.URL.Path), "see /api/v1/openapi.yaml"}
 	}))
@@ -115,7 +116,8 @@ func handler(f func(http.ResponseWriter, *http.Request) error) http.Handler {
 		case errors.As(err, &invalid):
 			fail(w, http.StatusBadRequest, "invalid", invalid.Error(), invalid.Hint)
 		case errors.Is(err, ErrNotFound):
-			fail(w, http.StatusNotFound, "not-found", "there is no such thing", "it may have been dropped after alerts.retain; list what there is")
+			fail(w, http.StatusNotFound, "not-found", "there is no such thing",
+				"it may have been dropped after alerts.retain; list what there is")
 		default:
 			fail(w, http.StatusInternalServerError, "failed", err.Error(), "the monitor's log says more; try again")
 		}
@@ -176,7 +178,8 @@ const textMax = 256
 // silently left out shows alerts that were not asked for.
 func parseFilter(q url.Values) (Filter, error) {
 	f := Filter{Limit: LimitDefault}
-	texts := map[string]*string{"db": &f.DB, "level": &f.Level, "name": &f.Name, "state": &f.State, "severity": &f.Severity, "q": &f.Text, "group": &f.Group}
+	texts := map[string]*string{"db": &f.DB, "level": &f.Level, "name": &f.Name, "state": &f.State,
+		"severity": &f.Severity, "q": &f.Text, "group": &f.Group}
 	for key, values := range q {
 		if len(values) != 1 {
 			return f, &Invalid{key, "is given more than once", "give it once"}
@@ -197,10 +200,12 @@ func parseFilter(q url.Values) (Filter, error) {
 				return f, &Invalid{key, fmt.Sprintf("has to be 1 to %d", LimitMax), "ask for the next page with after"}
 			}
 		default:
-			return f, &Invalid{key, "is no filter", "filters are db, level, name, state, severity, q, group, since, limit, after"}
+			return f, &Invalid{key, "is no filter",
+				"filters are db, level, name, state, severity, q, group, since, limit, after"}
 		}
 		if err != nil {
-			return f, &Invalid{key, "is no whole number: " + quote(v), "since is in nanoseconds since 1970, after is next of the page before"}
+			return f, &Invalid{key, "is no whole number: " + quote(v),
+				"since is in nanoseconds since 1970, after is next of the page before"}
 		}
 	}
 	switch f.State {
@@ -230,7 +235,8 @@ func (s *server) find(r *http.Request) (alerts.Alert, error) {
 	id := r.PathValue("id")
 	a, err := s.data.Alert(r.Context(), id)
 	if errors.Is(err, ErrNotFound) {
-		return a, &problem{http.StatusNotFound, "not-found", "there is no alert " + quote(id), "it may have been dropped after alerts.retain; see /api/v1/alerts"}
+		return a, &problem{http.StatusNotFound, "not-found", "there is no alert " + quote(id),
+			"it may have been dropped after alerts.retain; see /api/v1/alerts"}
 	}
 	return a, err
 }
@@ -242,12 +248,14 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(a.Evidence) == 0 {
-		return &problem{http.StatusNotFound, "not-found", "no evidence is kept of alert " + quote(a.ID), "it would be too large; the explanation of the alert says how large"}
+		return &problem{http.StatusNotFound, "not-found", "no evidence is kept of alert " + quote(a.ID),
+			"it would be too large; the explanation of the alert says how large"}
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/x-ndjson")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "evidence-" + plain(a.ID) + ".jsonl"}))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment",
+		map[string]string{"filename": "evidence-" + plain(a.ID) + ".jsonl"}))
 	for _, line := range a.Evidence {
 		_, err := w.Write(line)
 		if err == nil {
@@ -350,7 +358,8 @@ func (s *server) happen(w http.ResponseWriter, r *http.Request) error {
 	}
 	e, err := codec.DecodeWorldEvent(raw, time.Now().UnixNano())
 	if bad := reject.From(err); bad != nil {
-		return &Invalid{bad.Field, bad.Detail, `send {"event":{"at":…,"node":…,"kind":…,"text":…}}, at in nanoseconds since 1970, or not at all for now`}
+		return &Invalid{bad.Field, bad.Detail,
+			`send {"event":{"at":…,"node":…,"kind":…,"text":…}}, at in nanoseconds since 1970, or not at all for now`}
 	}
 	if err := s.data.Happen(r.Context(), e); err != nil {
 		return err
@@ -361,7 +370,8 @@ func (s *server) happen(w http.ResponseWriter, r *http.Request) error {
 func (s *server) expire(w http.ResponseWriter, r *http.Request) error {
 	if err := s.data.Expire(r.Context(), r.PathValue("id")); err != nil {
 		if errors.Is(err, ErrNotFound) {
-			return &problem{http.StatusNotFound, "not-found", "there is no silence " + quote(r.PathValue("id")), "it may be over; see /api/v1/silences"}
+			return &problem{http.StatusNotFound, "not-found", "there is no silence " + quote(r.PathValue("id")),
+				"it may be over; see /api/v1/silences"}
 		}
 		return err
 	}
@@ -373,7 +383,8 @@ func (s *server) expire(w http.ResponseWriter, r *http.Request) error {
 // page can send it.
 func payload(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		return nil, &problem{http.StatusUnsupportedMediaType, "content-type", "the body has to be application/json", "send Content-Type: application/json"}
+		return nil, &problem{http.StatusUnsupportedMediaType, "content-type", "the body has to be application/json",
+			"send Content-Type: application/json"}
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
 	var large *http.MaxBytesError
@@ -381,9 +392,11 @@ func payload(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case err == nil:
 		return raw, nil
 	case errors.As(err, &large):
-		return nil, &problem{http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the body has more than %d bytes", bodyMax), "send less"}
+		return nil, &problem{http.StatusRequestEntityTooLarge, "too-large",
+			fmt.Sprintf("the body has more than %d bytes", bodyMax), "send less"}
 	case errors.Is(err, os.ErrDeadlineExceeded) || r.Context().Err() != nil:
-		return nil, &problem{http.StatusRequestTimeout, "timeout", "the body did not arrive in time, and nothing was done", "send it again"}
+		return nil, &problem{http.StatusRequestTimeout, "timeout", "the body did not arrive in time, and nothing was done",
+			"send it again"}
 	}
 	return nil, &Invalid{"", "the body can't be read: " + text.Printable(err.Error()), "send it again"}
 }

@@ -15,7 +15,8 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	done, _ := s.listeners.take(from(r))
 	if done == nil {
 		w.Header().Set("Retry-After", "10")
-		return &problem{http.StatusServiceUnavailable, "too-many-listeners", fmt.Sprintf("%d readers listen already, or %d from your address", listenersMax, listenersEach),
+		return &problem{http.StatusServiceUnavailable, "too-many-listeners",
+			fmt.Sprintf("%d readers listen already, or %d from your address", listenersMax, listenersEach),
 			"close a page that nobody looks at, or ask for /api/v1/status now and then"}
 	}
 	defer done()

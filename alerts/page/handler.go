@@ -73,7 +73,8 @@ type server struct {
 }
 
 // The page loads nothing from elsewhere and runs nothing but its own files.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 // guarded says on every answer what a browser may do with it.
 func guarded(next http.Handler) http.Handler {

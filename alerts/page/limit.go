@@ -89,12 +89,14 @@ const (
 )
 
 // bounded answers f's requests, which may be large, a few at a time.
-func (s *server) bounded(f func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+func (s *server) bounded(f func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter,
+	*http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		done := s.large.wait(r.Context(), from(r), largePatience)
 		if done == nil {
 			w.Header().Set("Retry-After", "5")
-			return &problem{http.StatusServiceUnavailable, "busy", "too many alerts are being read at once", "ask again, and read the answers as they come"}
+			return &problem{http.StatusServiceUnavailable, "busy", "too many alerts are being read at once",
+				"ask again, and read the answers as they come"}
 		}
 		defer done()
 		return f(w, r)

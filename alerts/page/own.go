@@ -26,11 +26,13 @@ func Own(next http.Handler, base *url.URL, named bool, refuse Refuse) http.Handl
 	}
 	const hint = "set http.base_url to the address that people use"
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusForbidden, "cross-origin", "the request comes from another site", "open the monitor's own page, or "+hint)
+		refuse(w, http.StatusForbidden, "cross-origin", "the request comes from another site",
+			"open the monitor's own page, or "+hint)
 	}))
 	return origin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if named && !names(r.Host, base) {
-			refuse(w, http.StatusMisdirectedRequest, "foreign-host", "the monitor is not known by the name "+quote(r.Host), "use its address, or "+hint)
+			refuse(w, http.StatusMisdirectedRequest, "foreign-host", "the monitor is not known by the name "+quote(r.Host),
+				"use its address, or "+hint)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -16,8 +16,10 @@ func Dot(a alerts.Alert) []byte {
 	s := newScene(a)
 	d := &dot{scene: s}
 	fmt.Fprintf(&d.b, "digraph %s {\n", quoted(text.Name(a.Name)))
-	fmt.Fprintf(&d.b, "  label=%s; labelloc=t; fontname=monospace; rankdir=%s;\n", quoted(strings.Join(wrap(printable(a.Summary, 600), captionCols), "\n")), direction(s.rings))
-	d.b.WriteString("  node [shape=box, style=rounded, fontname=monospace, fontsize=11];\n  edge [fontname=monospace, fontsize=11];\n")
+	fmt.Fprintf(&d.b, "  label=%s; labelloc=t; fontname=monospace; rankdir=%s;\n",
+		quoted(strings.Join(wrap(printable(a.Summary, 600), captionCols), "\n")), direction(s.rings))
+	d.b.WriteString("  node [shape=box, style=rounded, fontname=monospace, fontsize=11];\n  edge [fontname=monospace, " +
+		"fontsize=11];\n")
 	for i, r := range slices.Backward(s.rings) { // from left to right, Graphviz puts what comes first at the bottom
 		d.ring(i, r, len(s.rings) > 1)
 	}
@@ -38,7 +40,8 @@ func direction(rings [][]edge) string {
 
 // DotNothing is a graph that says so, for Graphviz to draw.
 func DotNothing(title string) []byte {
-	return fmt.Appendf(nil, "digraph isowatch {\n  node [shape=plaintext, fontname=monospace];\n  n [label=%s];\n}\n", quoted(printable(title, 600)))
+	return fmt.Appendf(nil, "digraph isowatch {\n  node [shape=plaintext, fontname=monospace];\n  n [label=%s];\n}\n",
+		quoted(printable(title, 600)))
 }
 
 type dot struct {
@@ -75,7 +78,8 @@ func (d *dot) ring(i int, r []edge, cluster bool) {
 		if from == "" || to == "" {
 			continue
 		}
-		fmt.Fprintf(&d.b, "%s%s -> %s [label=%s, tooltip=%s, %s];\n", indent, from, to, quoted(edgeLabel(e)), quoted(edgeTip(e)), dotLine[kindOf(e)])
+		fmt.Fprintf(&d.b, "%s%s -> %s [label=%s, tooltip=%s, %s];\n", indent, from, to, quoted(edgeLabel(e)),
+			quoted(edgeTip(e)), dotLine[kindOf(e)])
 	}
 }
 

@@ -95,7 +95,8 @@ func (s *scene) nodes(r []edge) []node {
 		e := r[0]
 		switch {
 		case e.nobody:
-			return []node{size(node{id: "nobody", under: "no recorded writer", tip: "No recorded transaction wrote this value.", class: "ghost"}), s.node(e.To)}
+			return []node{size(node{id: "nobody", under: "no recorded writer", tip: "No recorded transaction wrote this value.",
+				class: "ghost"}), s.node(e.To)}
 		case e.To == "":
 			return []node{s.node(e.From)}
 		}
@@ -105,7 +106,8 @@ func (s *scene) nodes(r []edge) []node {
 	for i := range r {
 		if len(r) > nodesMax && i >= nodesMax/2 && i < len(r)-nodesMax/2+1 {
 			if i == nodesMax/2 {
-				out = append(out, size(node{id: fmt.Sprintf("… %d more …", len(r)-nodesMax+1), under: "transactions", class: "box", tip: "The alert has all of them."}))
+				out = append(out, size(node{id: fmt.Sprintf("… %d more …", len(r)-nodesMax+1), under: "transactions", class: "box",
+					tip: "The alert has all of them."}))
 			}
 			continue
 		}

@@ -44,7 +44,8 @@ func (s *scene) oneRead() {
 		s.mark(place, lastWrite(writer, key), false) // which an intermediate read should have seen
 		s.single(alerts.Edge{From: writer.ID, To: reader.ID, Type: "wr", Key: key})
 	case a.Name == "thin-air-read":
-		s.rings = append(s.rings, []edge{{Edge: alerts.Edge{To: reader.ID, Type: "wr", Key: key}, nobody: true, single: true}})
+		s.rings = append(s.rings, []edge{{Edge: alerts.Edge{To: reader.ID, Type: "wr", Key: key}, nobody: true,
+			single: true}})
 	default:
 		s.rings = append(s.rings, []edge{{Edge: alerts.Edge{From: reader.ID}, single: true}})
 	}
@@ -75,7 +76,8 @@ func (s *scene) wrongRead(t *record.Transaction, key string, writer *record.Tran
 		}
 	case "non-repeatable-reads":
 		is = func(i int, op record.Op) bool {
-			return slices.ContainsFunc(t.Ops[:i], func(o record.Op) bool { return o.Kind == record.Read && o.Key == key && o.Value != op.Value })
+			return slices.ContainsFunc(t.Ops[:i],
+				func(o record.Op) bool { return o.Kind == record.Read && o.Key == key && o.Value != op.Value })
 		}
 	case "thin-air-read":
 		is = func(_ int, op record.Op) bool {

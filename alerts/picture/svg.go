@@ -140,7 +140,8 @@ func beneath(label string, ds ...drawing) drawing {
 	out := drawing{label: label}
 	var b strings.Builder
 	for _, d := range ds {
-		fmt.Fprintf(&b, `<svg x="0" y="%d" width="%d" height="%d" role="img" aria-label="%s">`+"\n%s</svg>\n", out.h, d.w, d.h, escape(d.label), d.body)
+		fmt.Fprintf(&b, `<svg x="0" y="%d" width="%d" height="%d" role="img" aria-label="%s">`+"\n%s</svg>\n", out.h, d.w,
+			d.h, escape(d.label), d.body)
 		out.w = max(out.w, d.w)
 		out.h += d.h
 	}

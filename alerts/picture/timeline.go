@@ -89,7 +89,8 @@ func (s *scene) timeline() drawing {
 	}
 	if t.left0+t.more > 0 {
 		y += 20
-		t.c.text(margin, y, "sans s dim", "start", fmt.Sprintf("… and %d more transactions, which are in the evidence", t.left0+t.more))
+		t.c.text(margin, y, "sans s dim", "start",
+			fmt.Sprintf("… and %d more transactions, which are in the evidence", t.left0+t.more))
 	}
 	w, y = t.c.legend(types, max(w, widthMin), y+10, false, s.wrong())
 	return drawing{w: w, h: y + margin, label: s.label("Timeline"), body: t.c.b.String()}
@@ -259,7 +260,8 @@ func (t *chart) heading() int {
 		t.left = max(t.left, px(l.name, 11))
 	}
 	t.left += margin + 14
-	say := []string{"The records have no times. What stands further right", "comes later in its session, or read what stands further left."}
+	say := []string{"The records have no times. What stands further right",
+		"comes later in its session, or read what stands further left."}
 	if t.timed {
 		first := t.txns[t.bars[0].txn].Start
 		for i := range t.bars {
@@ -349,7 +351,8 @@ func (t *chart) byTime() {
 		if e.Node != "" {
 			what = e.Node + " " + what
 		}
-		h := happening{label: middle(printable(what, 400), eventCols), tip: clock(e.At) + ": it " + printable(e.Told, 400), x: xs[slices.Index(ms, moment{e.At, false})]}
+		h := happening{label: middle(printable(what, 400), eventCols), tip: clock(e.At) + ": it " + printable(e.Told, 400),
+			x: xs[slices.Index(ms, moment{e.At, false})]}
 		t.events = append(t.events, h)
 		t.right = max(t.right, h.x+8+px(h.label, 12))
 	}

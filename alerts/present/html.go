@@ -156,8 +156,9 @@ func newPage(as []alerts.Alert, opt PageOptions) *page {
 	hash := sha256.Sum256([]byte(css))
 	p := &page{
 		Title: head(opt.Title, 200), CSS: template.CSS(css), //nolint:gosec // it is constant
-		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'; base-uri 'none'; form-action 'none'",
-		Count:  len(as), Shown: min(len(as), opt.Max),
+		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
+			"'; base-uri 'none'; form-action 'none'",
+		Count: len(as), Shown: min(len(as), opt.Max),
 	}
 	p.Histories = slices.Clone(opt.Histories[:min(len(opt.Histories), pageHistories)])
 	for i := range p.Histories {
@@ -361,7 +362,8 @@ func row(line []byte) txn {
 	}
 	out := txn{ID: text.Name(t.ID), Session: text.Session(&t), Status: t.Status.String()}
 	if t.HasTimes {
-		out.Start, out.Took = time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"), time.Duration(t.End-t.Start).String()
+		out.Start, out.Took = time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"),
+			time.Duration(t.End-t.Start).String()
 	}
 	for i, op := range t.Ops {
 		if i == opsMax {

@@ -83,7 +83,8 @@ func facts(a alerts.Alert) [][2]string {
 	if len(a.Holds) > 0 {
 		out = append(out, [2]string{"not broken by it", "up to " + strings.Join(names(a.Holds, levelName), " and ")})
 	}
-	if others := slices.DeleteFunc(slices.Clone(a.Aliases), func(s string) bool { return s == a.Adya || s == a.Name }); len(others) > 0 {
+	if others := slices.DeleteFunc(slices.Clone(a.Aliases),
+		func(s string) bool { return s == a.Adya || s == a.Name }); len(others) > 0 {
 		out = append(out, [2]string{"also called", strings.Join(names(others, text.Name), ", ")})
 	}
 	clocks := "not needed for the proof"
@@ -91,7 +92,8 @@ func facts(a alerts.Alert) [][2]string {
 	case !a.ClockDependent && strings.HasSuffix(a.Adya, "-realtime"):
 		clocks = "the proof needs the recorded times, which are the database's own"
 	case a.ClockDependent:
-		clocks = "the proof needs the recorded times: it holds if the clients' clocks differ by no more than the configured skew"
+		clocks = "the proof needs the recorded times: it holds if the clients' clocks differ by no more than the " +
+			"configured skew"
 	}
 	out = append(out, [2]string{"clocks", clocks})
 	if unless, ok := record.ParseInitial(a.InitialDependent); ok {
@@ -217,7 +219,8 @@ func (p *printer) records(a alerts.Alert) {
 
 // times are when a transaction ran: to the microsecond, in UTC.
 func times(t record.Transaction) string {
-	return fmt.Sprintf("%s, %v", time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"), time.Duration(t.End-t.Start))
+	return fmt.Sprintf("%s, %v", time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"),
+		time.Duration(t.End-t.Start))
 }
 
 func operation(op record.Op) string {

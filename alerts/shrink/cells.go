@@ -97,7 +97,8 @@ func (c *cells) hold(op record.Op, u unit, l *appended) {
 // nobody else is taken to have.
 func (s *shrinker) unseen(u unit) bool {
 	op := s.txns[u.txn].Ops[u.op]
-	return s.opt.Unseen && op.Kind == record.Append && s.lists[op.Key].pure && s.makers[element{op.Key, op.Value.String()}] == 1
+	return s.opt.Unseen && op.Kind == record.Append && s.lists[op.Key].pure &&
+		s.makers[element{op.Key, op.Value.String()}] == 1
 }
 
 // dependents are the reads that must go with a write: all that returned its
@@ -134,8 +135,9 @@ func (s *shrinker) ownReads(u unit) []unit {
 	return out
 }
 
-// PutsBack tells whether t reads by its i-th operation what others left of a key, and writes the same to it later. Without
-// that read it would seem to have made the value, which so could be no key's initial one, nor an unseen transaction's.
+// PutsBack tells whether t reads by its i-th operation what others left of a key, and writes the same to it later.
+// Without that read it would seem to have made the value, which so could be no key's initial one, nor an unseen
+// transaction's.
 func PutsBack(t *record.Transaction, i int) bool {
 	op := t.Ops[i]
 	of := func(o record.Op) bool { return o.Key == op.Key && o.Kind != record.Read }

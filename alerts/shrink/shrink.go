@@ -193,8 +193,8 @@ func (s *shrinker) pick(units []unit) {
 	Pick(units, func(some []unit) bool { return !s.spent() && s.try(some) })
 }
 
-// Pick tries units, in order, of which it is expected that few will do: single ones, and more at a time while they do. One
-// that does not must go on not to, whatever else is done.
+// Pick tries units, in order, of which it is expected that few will do: single ones, and more at a time while they do.
+// One that does not must go on not to, whatever else is done.
 func Pick[U any](units []U, try func([]U) bool) {
 	for n := 1; len(units) > 0; {
 		n = min(n, len(units))
@@ -291,7 +291,8 @@ func (s *shrinker) stays(m *mask, i int) bool {
 	if m.dropped[i] {
 		return false
 	}
-	return len(s.txns[i].Ops) == 0 || s.opt.Keep != nil && s.opt.Keep(i) || slices.Contains(m.gone[s.first[i]:s.first[i]+len(s.txns[i].Ops)], false)
+	return len(s.txns[i].Ops) == 0 || s.opt.Keep != nil && s.opt.Keep(i) ||
+		slices.Contains(m.gone[s.first[i]:s.first[i]+len(s.txns[i].Ops)], false)
 }
 
 // leaveOut takes an operation out of m, with all that must go with it.
@@ -301,7 +302,8 @@ func (s *shrinker) leaveOut(m *mask, u unit) {
 	}
 	s.drop(m, u)
 	writes := s.writesAt(u)
-	if op := s.txns[u.txn].Ops[u.op]; !writes && !(s.opt.Undeclared && !s.made[cell{op.Key, op.Value}] && PutsBack(&s.txns[u.txn], u.op)) {
+	if op := s.txns[u.txn].Ops[u.op]; !writes &&
+		!(s.opt.Undeclared && !s.made[cell{op.Key, op.Value}] && PutsBack(&s.txns[u.txn], u.op)) {
 		return
 	}
 	for _, r := range s.dependents(u) {

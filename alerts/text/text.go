@@ -62,8 +62,8 @@ func Name(s string) string {
 	return quote(s)
 }
 
-// Row is what a register of a predicate tells of its row, as package predicate names it: "t:1 matching v == 2", with the columns that were
-// seen, or "t:1 not matching v == 2". false: the key is no register.
+// Row is what a register of a predicate tells of its row, as package predicate names it: "t:1 matching v == 2", with
+// the columns that were seen, or "t:1 not matching v == 2". false: the key is no register.
 func Row(key string, v record.Value) (string, bool) {
 	row, where, is := predicate.Register(key)
 	switch {

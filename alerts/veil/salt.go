@@ -25,7 +25,8 @@ func Trim(text []byte) []byte { return bytes.TrimRight(text, "\r\n") }
 // Check tells whether a salt is long enough.
 func Check(salt []byte) error {
 	if len(salt) < SaltMin {
-		return fmt.Errorf("holds %d bytes, and a salt has %d at least: make one with `openssl rand -hex 32`", len(salt), SaltMin)
+		return fmt.Errorf("holds %d bytes, and a salt has %d at least: make one with `openssl rand -hex 32`", len(salt),
+			SaltMin)
 	}
 	return nil
 }

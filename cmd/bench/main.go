@@ -109,15 +109,24 @@ Exit status: 0 measured, whatever the figures are; 4 something could not be meas
 	f.StringSliceVar(&b.only, "only", nil, "only these rows, comma-separated: a `name`, or its beginning up to a hyphen")
 	f.BoolVar(&b.list, "list", false, "list the names of the rows and measure nothing")
 	f.StringVar(&b.opt.Corpus, "corpus", "", "`directory` of recorded histories")
-	f.IntVar(&b.opt.Runs, "runs", 3, "how often each history is judged; the median counts (default of the suites stream and cliffs: 1)")
-	f.Float64Var(&b.opt.Scale, "scale", 1, "make histories smaller by this factor, and take fewer of the recorded ones; for trying it out (default of the suite cliffs: 0.25)")
+	f.IntVar(&b.opt.Runs, "runs", 3, "how often each history is judged; the median counts (default of the suites stream "+
+		"and cliffs: 1)")
+	f.Float64Var(&b.opt.Scale, "scale", 1, "make histories smaller by this factor, and take fewer of the recorded ones; "+
+		"for trying it out (default of the suite cliffs: 0.25)")
 	f.DurationVar(&b.opt.Timeout, "timeout", 10*time.Minute, "how long one run may take")
-	f.StringVar(&b.opt.Peer, "peer", "", "AWDIT's `program`, to be run beside ours (default: awdit in PATH, if it is there)")
-	f.Int64Var(&b.opt.Transactions, "transactions", bench.TransactionsDefault, "how many each topic of the suite stream has")
-	f.StringVar(&b.opt.Encoding, "encoding", bench.EncodingDefault, "the `form` of the records in the topics of the suite stream: "+bench.EncodingList())
-	f.DurationVar(&b.opt.Reading, "reading", bench.ReadingDefault, "how long a row of the suite stream reads its topic at most; what was judged by then is measured; 0: to the end")
-	f.StringArrayVar(&b.opt.Set, "set", nil, "`key=value` of the configuration that the suite stream runs the monitor with, besides window.max_skew=0s; may be repeated")
-	f.StringVar(&b.opt.Monitor, "monitor", "", "the monitor's `program` (default: built from the source in the working directory)")
+	f.StringVar(&b.opt.Peer, "peer", "", "AWDIT's `program`, to be run beside ours (default: awdit in PATH, if it is "+
+		"there)")
+	f.Int64Var(&b.opt.Transactions, "transactions", bench.TransactionsDefault,
+		"how many each topic of the suite stream has")
+	f.StringVar(&b.opt.Encoding, "encoding", bench.EncodingDefault,
+		"the `form` of the records in the topics of the suite stream: "+bench.EncodingList())
+	f.DurationVar(&b.opt.Reading, "reading", bench.ReadingDefault,
+		"how long a row of the suite stream reads its topic at most; what was judged by then is measured; 0: to the end")
+	f.StringArrayVar(&b.opt.Set, "set", nil,
+		"`key=value` of the configuration that the suite stream runs the monitor with, besides window.max_skew=0s; may be "+
+			"repeated")
+	f.StringVar(&b.opt.Monitor, "monitor", "",
+		"the monitor's `program` (default: built from the source in the working directory)")
 	f.StringVar(&b.output, "output", "text", "text, for people, or json")
 	f.BoolVarP(&b.quiet, "quiet", "q", false, "no progress and nothing but the result")
 	cmd.AddCommand(newBroker())

@@ -31,7 +31,8 @@ monitor, over HTTP: the store's folder says where it is, or --url does. If it wa
 token, it is taken from http.token_file of the configuration or from ISOWATCH_TOKEN.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(newAlertsStatus(), newAlertsList(), newAlertsShow(), newAlertsExport(), newAlertsSilence(), newAlertsEvent(), newAlertsTest())
+	cmd.AddCommand(newAlertsStatus(), newAlertsList(), newAlertsShow(), newAlertsExport(), newAlertsSilence(),
+		newAlertsEvent(), newAlertsTest())
 	return cmd
 }
 
@@ -59,8 +60,10 @@ func (s *shelf) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&s.config, "config", "c", "", "YAML `file` of run, which says where store and monitor are")
 	f.StringVar(&s.store, "store", "", "the `folder` of the store (default: store.path of the configuration)")
-	f.StringVar(&s.url, "url", "", "ask the monitor at this `address`, such as http://127.0.0.1:8080, and do not look for a store")
-	f.StringVar(&s.ca, "tls-ca", "", "PEM `file` of authorities to trust when a monitor is asked over TLS (default: the system's)")
+	f.StringVar(&s.url, "url", "", "ask the monitor at this `address`, such as http://127.0.0.1:8080, and do not look "+
+		"for a store")
+	f.StringVar(&s.ca, "tls-ca", "", "PEM `file` of authorities to trust when a monitor is asked over TLS (default: the "+
+		"system's)")
 	f.StringVar(&s.cert, "tls-cert", "", "PEM `file` of a client certificate to show to a monitor")
 	f.StringVar(&s.key, "tls-key", "", "PEM `file` of its key")
 }
@@ -96,7 +99,8 @@ func (s *shelf) find() (*store.Badger, *remote, error) {
 		path = s.store
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, nil, unusablef("%w; name the store with --store, its configuration with --config, or the address of a monitor with --url", err)
+		return nil, nil, unusablef("%w; name the store with --store, its configuration with --config, or the address of a "+
+			"monitor with --url", err)
 	}
 	if err := storeAt(path); err != nil {
 		return nil, nil, err
@@ -122,13 +126,15 @@ func (s *shelf) running(c *config.Config, path string, locked error) (*remote, e
 		at, from = own(c), "http.listen"
 	}
 	if at == "" {
-		return nil, environment(fmt.Errorf("%w; or name the address of its monitor with --url; or, if it has none (http.listen), copy the store while it runs (cp -r) and give the copy with --store", locked))
+		return nil, environment(fmt.Errorf("%w; or name the address of its monitor with --url; or, if it has none "+
+			"(http.listen), copy the store while it runs (cp -r) and give the copy with --store", locked))
 	}
 	r, err := newRemote(s, c, at, true)
 	if err != nil {
 		return nil, err
 	}
-	r.why = fmt.Sprintf("the store %s is in use, and the monitor that has it was expected at %s (%s); name it with --url, or its configuration with --config", path, at, from)
+	r.why = fmt.Sprintf("the store %s is in use, and the monitor that has it was expected at %s (%s); name it with "+
+		"--url, or its configuration with --config", path, at, from)
 	return r, nil
 }
 
@@ -163,9 +169,11 @@ func (c *choice) filter(now time.Time) (page.Filter, error) {
 		f.Level = l.String()
 	}
 	if c.name != "" && !name.Known(c.name) && !strings.HasPrefix(c.name, "operational/") {
-		return f, unusablef("--name: no anomaly is called %q; known are %s, and the names that others have for them", c.name, strings.Join(name.Names(), ", "))
+		return f, unusablef("--name: no anomaly is called %q; known are %s, and the names that others have for them", c.name,
+			strings.Join(name.Names(), ", "))
 	}
-	if s := []string{"", string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved), string(alerts.Suspected)}; !slices.Contains(s, c.state) {
+	if s := []string{"", string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved),
+		string(alerts.Suspected)}; !slices.Contains(s, c.state) {
 		return f, unusablef("--state: wants new, ongoing, resolved or suspected, not %q", c.state)
 	}
 	if s := []string{"", "critical", "error", "warning", "info"}; !slices.Contains(s, c.severity) {

@@ -67,9 +67,10 @@ func newRemote(s *shelf, c *config.Config, address string, here bool) (*remote, 
 	if here && c.HTTP.TLS != nil {
 		t.TLSClientConfig.ServerName = certified(c.HTTP.TLS.Cert, u.Hostname())
 	}
-	r.client = &http.Client{Transport: t, Timeout: remoteTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // the token is for nobody else
-	}}
+	r.client = &http.Client{Transport: t, Timeout: remoteTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // the token is for nobody else
+		}}
 	return r, nil
 }
 
@@ -171,7 +172,8 @@ func (r *remote) ask(ctx context.Context, method, path string, query url.Values,
 		return r.unreachable(err)
 	}
 	if len(answer) > remoteMax {
-		return environment(fmt.Errorf("%s: the answer is larger than %d bytes; stop the monitor and read its store", r.base, remoteMax))
+		return environment(fmt.Errorf("%s: the answer is larger than %d bytes; stop the monitor and read its store", r.base,
+			remoteMax))
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return r.refused(resp.StatusCode, answer)
@@ -212,7 +214,8 @@ func (r *remote) refused(status int, answer []byte) error {
 	case status == http.StatusNotFound && e.Error.Code != "":
 		return page.ErrNotFound
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return unusablef("%s: %s; put the token into %s, or name the configuration with --config", r.base.Redacted(), said, config.TokenEnv)
+		return unusablef("%s: %s; put the token into %s, or name the configuration with --config", r.base.Redacted(), said,
+			config.TokenEnv)
 	case status == http.StatusBadRequest, status == http.StatusConflict:
 		return unusablef("%s: %s", r.base.Redacted(), said)
 	}
@@ -221,7 +224,8 @@ func (r *remote) refused(status int, answer []byte) error {
 
 func (r *remote) Alerts(ctx context.Context, f page.Filter) (l page.List, err error) {
 	q := url.Values{"limit": {strconv.Itoa(f.Limit)}}
-	for name, value := range map[string]string{"db": f.DB, "level": f.Level, "name": f.Name, "state": f.State, "severity": f.Severity, "q": f.Text} {
+	for name, value := range map[string]string{"db": f.DB, "level": f.Level, "name": f.Name, "state": f.State,
+		"severity": f.Severity, "q": f.Text} {
 		if value != "" {
 			q.Set(name, value)
 		}

@@ -139,7 +139,8 @@ func (g *grouped) print(l *lines) {
 	})
 	for _, r := range g.all {
 		if r.Count = r.found; r.alerts > 1 {
-			r.Summary.Summary = fmt.Sprintf("in %d alerts since %s; the latest: %s", r.alerts, time.Unix(0, r.since).Format(time.DateTime), r.Summary.Summary)
+			r.Summary.Summary = fmt.Sprintf("in %d alerts since %s; the latest: %s", r.alerts,
+				time.Unix(0, r.since).Format(time.DateTime), r.Summary.Summary)
 		}
 		_ = l.row(r.Summary) // its table keeps the first failure
 	}
@@ -168,7 +169,8 @@ Exit status: 0, however it stands; 2 unusable flags, 4 store or monitor can't be
 					return err
 				}
 				return tell(cmd, &out, all, "no database has been judged", func(w io.Writer, p page.Promise) {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", brief(text.Name(p.DB), cellMax), p.Level, strings.ReplaceAll(string(p.Health), "-", " "), standing(p.Standing))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", brief(text.Name(p.DB), cellMax), p.Level,
+						strings.ReplaceAll(string(p.Health), "-", " "), standing(p.Standing))
 				})
 			})
 		},
@@ -203,7 +205,9 @@ func standing(s life.Standing) string {
 	at := func(t int64) string { return time.Unix(0, t).Format(time.DateTime) }
 	switch s.Health {
 	case life.Broken, life.BrokenEarlier:
-		return fmt.Sprintf("%d alerts since %s, the last %s; judged since: %d of %d transactions, %v of %v", s.Alerts, at(s.Since), at(s.Last), s.Judged.Transactions, s.Enough.Transactions, s.Judged.Time.Round(time.Second), s.Enough.Time)
+		return fmt.Sprintf("%d alerts since %s, the last %s; judged since: %d of %d transactions, %v of %v", s.Alerts,
+			at(s.Since), at(s.Last), s.Judged.Transactions, s.Enough.Transactions, s.Judged.Time.Round(time.Second),
+			s.Enough.Time)
 	case life.NotJudged:
 		return ""
 	}
@@ -224,8 +228,10 @@ type lines struct {
 const flushedTogether = 500
 
 func (l *lines) row(a page.Summary) error {
-	fmt.Fprintf(l.table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d×\t%s\n", text.Printable(a.ID[:min(len(a.ID), 12)]), time.Unix(0, a.LastSeen).Format(time.DateTime), text.Printable(a.State), text.Printable(a.Severity),
-		brief(text.Name(a.DB), cellMax), text.Printable(a.Level), text.Printable(a.Name), a.Count, brief(text.Printable(a.Summary), summaryMax))
+	fmt.Fprintf(l.table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d×\t%s\n", text.Printable(a.ID[:min(len(a.ID), 12)]),
+		time.Unix(0, a.LastSeen).Format(time.DateTime), text.Printable(a.State), text.Printable(a.Severity),
+		brief(text.Name(a.DB), cellMax), text.Printable(a.Level), text.Printable(a.Name), a.Count,
+		brief(text.Printable(a.Summary), summaryMax))
 	if l.n%flushedTogether == 0 {
 		return l.flush()
 	}
@@ -325,7 +331,8 @@ func shower(format, view string) (func(io.Writer, alerts.Alert) error, error) {
 	switch format {
 	case "text":
 		return func(w io.Writer, a alerts.Alert) error {
-			return present.Text(w, a, present.Options{Color: isColored(w), Command: "monitor alerts export --evidence . --id " + a.ID + " && monitor check --level %s " + evidenceName(a.ID)})
+			return present.Text(w, a, present.Options{Color: isColored(w),
+				Command: "monitor alerts export --evidence . --id " + a.ID + " && monitor check --level %s " + evidenceName(a.ID)})
 		}, nil
 	case "json":
 		return bytes(func(a alerts.Alert) []byte { return append(a.JSON(), '\n') }), nil
@@ -385,7 +392,8 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 						return err
 					}
 					if evidence != "" && len(a.Evidence) == 0 {
-						fmt.Fprintf(cmd.ErrOrStderr(), "monitor: no evidence is kept of alert %s: it would be too large, as its explanation says\n", text.Printable(a.ID))
+						fmt.Fprintf(cmd.ErrOrStderr(), "monitor: no evidence is kept of alert %s: it would be too large, as its "+
+							"explanation says\n", text.Printable(a.ID))
 						return nil
 					}
 					n++
@@ -409,7 +417,8 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 					if n != 1 {
 						files = fmt.Sprintf("%d files", n)
 					}
-					fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s in %s; monitor check --level … %s judges what is there\n", files, text.Printable(evidence), text.Printable(evidence))
+					fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s in %s; monitor check --level … %s judges what is there\n", files,
+						text.Printable(evidence), text.Printable(evidence))
 				}
 				return nil
 			})

@@ -55,7 +55,8 @@ Exit status: 0; 2 unusable flags, 4 store or monitor can't be used.`,
 				if out.json() {
 					return printLine(cmd.OutOrStdout(), made)
 				}
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s until %s; monitor alerts silence expire %s ends it\n", made.ID, time.Unix(0, made.Until).Format(time.DateTime), made.ID[:min(len(made.ID), 12)]); err != nil {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s until %s; monitor alerts silence expire %s ends it\n", made.ID,
+					time.Unix(0, made.Until).Format(time.DateTime), made.ID[:min(len(made.ID), 12)]); err != nil {
 					return environment(err)
 				}
 				return nil
@@ -118,8 +119,10 @@ func newSilenceList() *cobra.Command {
 					if s.Until != 0 {
 						until = time.Unix(0, s.Until).Format(time.DateTime)
 					}
-					fmt.Fprintf(w, "%s\t%s\tdb %s\tlevel %s\tname %s\tkey %s\t%s\t%s\n", text.Printable(s.ID[:min(len(s.ID), 12)]), until, pattern(s.DB),
-						pattern(s.Level), pattern(s.Name), pattern(s.Key), text.Printable(s.By), brief(text.Printable(s.Comment), summaryMax))
+					fmt.Fprintf(w, "%s\t%s\tdb %s\tlevel %s\tname %s\tkey %s\t%s\t%s\n", text.Printable(s.ID[:min(len(s.ID), 12)]),
+						until, pattern(s.DB),
+						pattern(s.Level), pattern(s.Name), pattern(s.Key), text.Printable(s.By),
+						brief(text.Printable(s.Comment), summaryMax))
 				})
 			})
 		},

@@ -27,7 +27,8 @@ func newLocal(ctx context.Context, st *store.Badger) (book, error) {
 		return nil, storeFailure(errors.Join(err, st.Close()))
 	}
 	if stored.Damaged != nil {
-		fmt.Fprintf(os.Stderr, "monitor: %v: the alerts are shown as they were found, without what is over or silenced\n", stored.Damaged)
+		fmt.Fprintf(os.Stderr, "monitor: %v: the alerts are shown as they were found, without what is over or silenced\n",
+			stored.Damaged)
 	}
 	return &local{stored, st}, nil
 }

@@ -81,7 +81,8 @@ func tryAll(ctx context.Context, w io.Writer, out output, receivers []*app.Recei
 		if err != nil {
 			failed++
 			t.Error = err.Error()
-			line = fmt.Sprintf("FAILED  %s (%s): %s\n", text.Printable(r.Name), r.Key, text.Printable(strings.TrimSpace(t.Error)))
+			line = fmt.Sprintf("FAILED  %s (%s): %s\n", text.Printable(r.Name), r.Key,
+				text.Printable(strings.TrimSpace(t.Error)))
 		}
 		if out.json() {
 			if err := printLine(w, t); err != nil {
@@ -108,7 +109,8 @@ func testNotice(now time.Time) life.Notice {
 	}
 	at := now.UnixNano()
 	return life.Notice{
-		Alert: alerts.Alert{Version: alerts.Version, ID: id, Name: "test", Severity: severityInfo, State: alerts.Fresh, FirstSeen: at, LastSeen: at, Count: 1,
+		Alert: alerts.Alert{Version: alerts.Version, ID: id, Name: "test", Severity: severityInfo, State: alerts.Fresh,
+			FirstSeen: at, LastSeen: at, Count: 1,
 			Summary: "This is a test, sent by hand with monitor alerts test on " + host + ". Nothing is wrong."},
 		Notification: life.Notification{ID: id, Kind: life.KindTest, Group: id, Groups: 1, Count: 1, Since: at},
 	}

@@ -49,8 +49,10 @@ Workloads, as generate has them; canary.keys and canary.operations say how many:
 	}
 	f := cmd.Flags()
 	c.flags(cmd, ": canary.publish")
-	f.Int64Var(&c.options.Transactions, "transactions", 0, "how `many` transactions it runs; 0: as many as there is time for")
-	f.StringSliceVar(&c.options.Faults, "faults", nil, "do harm by these `commands` of canary.faults.commands, in turn; without it none is run")
+	f.Int64Var(&c.options.Transactions, "transactions", 0,
+		"how `many` transactions it runs; 0: as many as there is time for")
+	f.StringSliceVar(&c.options.Faults, "faults", nil,
+		"do harm by these `commands` of canary.faults.commands, in turn; without it none is run")
 	f.BoolVar(&c.cleanup, "cleanup", false, "remove what canaries have made in the database, and end")
 	f.BoolVar(&c.super, "allow-superuser", false, "take an account that may do anything: canary.allow_superuser")
 	f.Uint64Var(&c.options.Seed, "seed", uint64(time.Now().UnixNano()), "of the sessions' choices")
@@ -60,11 +62,16 @@ Workloads, as generate has them; canary.keys and canary.operations say how many:
 
 // canaryShorthands are flags for the keys that a canary is about.
 var canaryShorthands = []shorthand{
-	{flag: "target", path: "canary.targets", usage: "the `address` of a node that takes writes; may be repeated: canary.targets", many: true},
-	{flag: "replica", path: "canary.replicas", usage: "the `address` of a node that is only read; may be repeated: canary.replicas", many: true},
-	{flag: "isolation", path: "canary.isolation", usage: "the isolation `level` that is asked for, such as repeatable-read: canary.isolation"},
-	{flag: "session-settings", path: "canary.session_settings", usage: "`settings` that sessions take in turn, as in 'a=1;a=2': canary.session_settings"},
-	{flag: "workload", path: "canary.workloads", usage: "the `workloads`, comma-separated, of those above: canary.workloads"},
+	{flag: "target", path: "canary.targets",
+		usage: "the `address` of a node that takes writes; may be repeated: canary.targets", many: true},
+	{flag: "replica", path: "canary.replicas",
+		usage: "the `address` of a node that is only read; may be repeated: canary.replicas", many: true},
+	{flag: "isolation", path: "canary.isolation",
+		usage: "the isolation `level` that is asked for, such as repeatable-read: canary.isolation"},
+	{flag: "session-settings", path: "canary.session_settings",
+		usage: "`settings` that sessions take in turn, as in 'a=1;a=2': canary.session_settings"},
+	{flag: "workload", path: "canary.workloads",
+		usage: "the `workloads`, comma-separated, of those above: canary.workloads"},
 	{flag: "sessions", path: "canary.sessions", usage: "how `many` sessions: canary.sessions"},
 	{flag: "access", path: "canary.access", usage: "which `nodes` a session uses: pinned, split, wander: canary.access"},
 	{flag: "rate", path: "canary.rate", usage: "transactions a `second`; 0: as many as the database takes: canary.rate"},
@@ -76,14 +83,16 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if c.super {
-		sources.Overrides = append(sources.Overrides, config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
+		sources.Overrides = append(sources.Overrides,
+			config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
 	}
 	if c.publish != "" {
 		broker, topic, err := c.topic()
 		if err != nil {
 			return err
 		}
-		sources.Overrides = append(sources.Overrides, config.Override{Flag: "--publish", Path: "canary.publish.brokers", Value: yamlList([]string{broker})},
+		sources.Overrides = append(sources.Overrides,
+			config.Override{Flag: "--publish", Path: "canary.publish.brokers", Value: yamlList([]string{broker})},
 			config.Override{Flag: "--publish", Path: "canary.publish.topic", Value: topic})
 	}
 	loaded, err := config.Load(sources)
@@ -134,7 +143,8 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 	return &failure{status: exitUndecided, err: errors.New(ended.Unchecked)}
 }
 
-var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")
+var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as " +
+	"postgres://canary@db-1:5432/shop, or a canary section in the configuration")
 
 // canaryFailure gives an error its exit status.
 func canaryFailure(err error) error {

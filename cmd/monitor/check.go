@@ -96,13 +96,20 @@ several histories 1 goes before 2, 2 before 3.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.levels, "level", []string{"si", "ser"}, "`levels` to judge, comma-separated: "+strings.Join(names(verdict.Levels()), ", ")+", or all of them: all")
+	f.StringSliceVar(&c.levels, "level", []string{"si", "ser"},
+		"`levels` to judge, comma-separated: "+strings.Join(names(verdict.Levels()), ", ")+", or all of them: all")
 	f.StringVar(&c.format, "format", history.Auto, "`format` of the files, one of those above")
 	f.StringVar(&c.sessions, "sessions", "keep", "keep: session order is part of every level; ignore: it is not")
-	f.StringVar(&c.initial, "initial", "any", "what an unwritten key holds: any (one value that nobody knows), absent or zero")
-	f.StringVar(&c.coverage, "coverage", "complete", "complete: all writes are in the history; partial: a value that nobody wrote belongs to somebody unseen")
-	f.StringVar(&c.clock, "clock", "prune", "prune: times save work; enforce: they are part of the level (si is read as strong-si, ser as sser); ignore: they are not used; database: they are the database's own instants of start and commit, to which si, or ser, is held")
-	f.StringVar(&c.unique, "unique-values", "", "where records are missing: whether nobody unseen wrote a value that a recorded transaction wrote to the same key, true or false (default: true unless values repeat)")
+	f.StringVar(&c.initial, "initial", "any",
+		"what an unwritten key holds: any (one value that nobody knows), absent or zero")
+	f.StringVar(&c.coverage, "coverage", "complete",
+		"complete: all writes are in the history; partial: a value that nobody wrote belongs to somebody unseen")
+	f.StringVar(&c.clock, "clock", "prune",
+		"prune: times save work; enforce: they are part of the level (si is read as strong-si, ser as sser); ignore: they "+
+			"are not used; database: they are the database's own instants of start and commit, to which si, or ser, is held")
+	f.StringVar(&c.unique, "unique-values", "",
+		"where records are missing: whether nobody unseen wrote a value that a recorded transaction wrote to the same key, "+
+			"true or false (default: true unless values repeat)")
 	durationVar(f, &c.skew, "max-skew", 0, "how far clients' clocks differ at most")
 	f.IntVar(&c.anomalies, "anomalies", 10, "how many anomalies are reported per level, with evidence; 0: all")
 	f.IntVar(&c.conflicts, "conflicts", 0, "dead ends that the search may meet before a level is undecided; 0: 100000")
@@ -131,7 +138,8 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 		c.ask = append(c.ask, l)
 	}
 	if c.out.drawn() && c.verify != "" {
-		return unusablef("--output %s draws anomalies; --verify, which replays proofs, has none: want text or json", c.out.format)
+		return unusablef("--output %s draws anomalies; --verify, which replays proofs, has none: want text or json",
+			c.out.format)
 	}
 	if len(c.ask) == 0 && !c.all {
 		return unusablef("--level: name at least one")
@@ -143,25 +151,31 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 		c.jobs = runtime.GOMAXPROCS(0)
 	}
 	if c.memory > 0 && c.memory < limit.MemoryMin {
-		return unusablef("--memory-limit: %s is less than the monitor itself needs, which is %s", &c.memory, humanize.IBytes(limit.MemoryMin))
+		return unusablef("--memory-limit: %s is less than the monitor itself needs, which is %s", &c.memory,
+			humanize.IBytes(limit.MemoryMin))
 	}
 	if formats := append([]string{history.Auto}, history.Formats()...); !slices.Contains(formats, c.format) {
 		return unusablef("--format: no format is called %q: want %s", c.format, strings.Join(formats, ", "))
 	}
 	changed := cmd.Flags().Changed
-	if err := state(&c.header.Sessions, changed("sessions"), "sessions", c.sessions, record.ParseSessions, "keep or ignore"); err != nil {
+	if err := state(&c.header.Sessions, changed("sessions"), "sessions", c.sessions, record.ParseSessions,
+		"keep or ignore"); err != nil {
 		return err
 	}
-	if err := state(&c.header.Initial, changed("initial"), "initial", c.initial, record.ParseInitial, "any, absent or zero"); err != nil {
+	if err := state(&c.header.Initial, changed("initial"), "initial", c.initial, record.ParseInitial,
+		"any, absent or zero"); err != nil {
 		return err
 	}
-	if err := state(&c.header.Coverage, changed("coverage"), "coverage", c.coverage, record.ParseCoverage, "complete or partial"); err != nil {
+	if err := state(&c.header.Coverage, changed("coverage"), "coverage", c.coverage, record.ParseCoverage,
+		"complete or partial"); err != nil {
 		return err
 	}
-	if err := state(&c.header.Clock, changed("clock"), "clock", c.clock, record.ParseClock, "prune, enforce, ignore or database"); err != nil {
+	if err := state(&c.header.Clock, changed("clock"), "clock", c.clock, record.ParseClock,
+		"prune, enforce, ignore or database"); err != nil {
 		return err
 	}
-	if err := state(&c.header.UniqueValues, changed("unique-values"), "unique-values", c.unique, boolean, "true or false"); err != nil {
+	if err := state(&c.header.UniqueValues, changed("unique-values"), "unique-values", c.unique, boolean,
+		"true or false"); err != nil {
 		return err
 	}
 	if changed("max-skew") {

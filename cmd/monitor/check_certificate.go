@@ -118,13 +118,15 @@ func (s *sitting) verified(hs []history.History) answer {
 		h := &hs[i]
 		expanded, err := judge.Expanded(h.Records, s.b.flags.assume(h.Header))
 		if err != nil {
-			a.verified = append(a.verified, report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: h.Records.Len(),
-				Certificate: s.b.flags.verify, Proofs: []report.Proof{}, Error: &report.Error{Message: err.Error()}})
+			a.verified = append(a.verified, report.Verification{File: h.File, Format: h.Format, DB: h.DB,
+				Transactions: h.Records.Len(),
+				Certificate:  s.b.flags.verify, Proofs: []report.Proof{}, Error: &report.Error{Message: err.Error()}})
 			continue
 		}
 		txns := expanded.Transactions()
 		h.Records = nil // its memory is free
-		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: len(txns), Certificate: s.b.flags.verify, Proofs: []report.Proof{}}
+		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: len(txns),
+			Certificate: s.b.flags.verify, Proofs: []report.Proof{}}
 		s.phase("verifying")
 		assume, _ := s.b.flags.assume(h.Header).Of(txns)
 		want, err := s.b.flags.asked(assume.Clock)
@@ -133,7 +135,8 @@ func (s *sitting) verified(hs []history.History) answer {
 		case err != nil:
 			v.Error = &report.Error{Message: err.Error()}
 		case c == nil:
-			v.Error = &report.Error{Message: fmt.Sprintf("none of the %d certificates in %s is of this history", len(s.b.flags.proofs), s.b.flags.verify)}
+			v.Error = &report.Error{Message: fmt.Sprintf("none of the %d certificates in %s is of this history",
+				len(s.b.flags.proofs), s.b.flags.verify)}
 		default:
 			v.Proofs = append(v.Proofs, judge.Verify(c, txns, assume, want)...)
 		}
@@ -144,7 +147,8 @@ func (s *sitting) verified(hs []history.History) answer {
 
 // chosen is the certificate that is of these records, if there are several; best one
 // that assumes the same.
-func chosen(all []*certificate.Certificate, txns []record.Transaction, assume judge.Assumptions) *certificate.Certificate {
+func chosen(all []*certificate.Certificate, txns []record.Transaction,
+	assume judge.Assumptions) *certificate.Certificate {
 	if len(all) == 1 {
 		return all[0]
 	}
@@ -165,7 +169,8 @@ func chosen(all []*certificate.Certificate, txns []record.Transaction, assume ju
 // ones on their certificates.
 func (c *checkFlags) ofCertificates(a answer) answer {
 	for _, h := range a.histories {
-		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: h.Transactions, Certificate: c.verify, Error: h.Error, Proofs: []report.Proof{}}
+		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: h.Transactions,
+			Certificate: c.verify, Error: h.Error, Proofs: []report.Proof{}}
 		if h.Error == nil {
 			v.Unknown = &report.Unknown{Reason: h.Limit}
 		}

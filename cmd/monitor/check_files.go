@@ -63,10 +63,12 @@ func (c *checkFlags) under(cmd *cobra.Command, path string) ([]string, error) {
 		files = append(files, e.Path)
 	}
 	if len(files) == 0 {
-		return nil, unusablef("%s: holds no history in a format that is known: %s", path, strings.Join(history.Formats(), ", "))
+		return nil, unusablef("%s: holds no history in a format that is known: %s", path,
+			strings.Join(history.Formats(), ", "))
 	}
 	if len(passed) > 0 && !c.out.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s: passed over %s in no known format: %s\n", text.Printable(path), english.Plural(len(passed), "file", ""), text.Printable(shortList(passed)))
+		fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s: passed over %s in no known format: %s\n", text.Printable(path),
+			english.Plural(len(passed), "file", ""), text.Printable(shortList(passed)))
 	}
 	return files, nil
 }
@@ -122,7 +124,8 @@ func (s *stoppable) Read(p []byte) (int, error) {
 
 // unreadable reports a file that can't be judged.
 func unreadable(file string, err error) report.History {
-	h := report.History{File: file, DB: record.DefaultDB, Strongest: []string{}, Results: []report.Result{}, Error: &report.Error{Message: err.Error()}}
+	h := report.History{File: file, DB: record.DefaultDB, Strongest: []string{}, Results: []report.Result{},
+		Error: &report.Error{Message: err.Error()}}
 	if e := reject.From(err); e != nil {
 		if e.Pos.Source != "" {
 			h.File = e.Pos.Source

@@ -36,7 +36,8 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	b := &batch{flags: c, files: files, guard: limit.New(uint64(c.memory)), open: open, bar: newProgress(cmd.ErrOrStderr(), c.out.quiet)}
+	b := &batch{flags: c, files: files, guard: limit.New(uint64(c.memory)), open: open,
+		bar: newProgress(cmd.ErrOrStderr(), c.out.quiet)}
 	defer b.guard.Close()
 	defer b.bar.finish()
 	if b.several() {
@@ -141,7 +142,8 @@ const aheadMax = 16
 // sideBySide has jobs goroutines work on 0 to n-1 and gives what they answer to take,
 // in order. Work answers once, and may go on after that: its place is free when it
 // returns, and nobody waits for it in the end.
-func sideBySide[T any](ctx context.Context, n, jobs int, work func(ctx context.Context, i int, answer func(T)), take func(T) error) error {
+func sideBySide[T any](ctx context.Context, n, jobs int, work func(ctx context.Context, i int, answer func(T)),
+	take func(T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	queue := make(chan chan T, aheadMax*jobs)
@@ -277,7 +279,8 @@ func (b *batch) sit(ctx context.Context, file string) *sitting {
 
 // begin starts a sitting that does that work.
 func (b *batch) begin(ctx context.Context, file string, work func(*sitting) answer) *sitting {
-	s := &sitting{b: b, ctx: ctx, file: file, run: b.guard.Begin(b.flags.timeout), done: make(chan answer, 1), gone: make(chan struct{})}
+	s := &sitting{b: b, ctx: ctx, file: file, run: b.guard.Begin(b.flags.timeout), done: make(chan answer, 1),
+		gone: make(chan struct{})}
 	go func() {
 		defer close(s.gone)
 		defer s.run.End()
@@ -413,7 +416,8 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 			proofs = s.certificate(i, txns, assume[i])
 			q.DB, q.Txns, q.Events, q.All, q.Decoded = hs[i].DB, txns, hs[i].Events, s.b.flags.all, decoded
 			q.Named = s.b.several() && s.b.flags.out.format == "text"
-			q.AnomaliesMax, q.Conflicts, q.Replay, q.Proved = s.b.flags.anomalies, s.b.flags.conflicts, s.b.flags.replay, s.proved(i, proofs, txns)
+			q.AnomaliesMax, q.Conflicts, q.Replay, q.Proved = s.b.flags.anomalies, s.b.flags.conflicts, s.b.flags.replay,
+				s.proved(i, proofs, txns)
 			q.Stop, q.Until, q.Phase, q.Known = s.run.Stopped, s.run.Until(), s.phase, func(h report.History) { s.tell(i, h) }
 			if err := judge.Check(q, &h); err != nil {
 				return answer{err: environment(fmt.Errorf("%s: %w", s.file, err))}

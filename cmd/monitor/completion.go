@@ -67,8 +67,8 @@ func complete(cmd *cobra.Command) {
 	}
 }
 
-// settings offers keys of the configuration, and once there is one the words that it takes. Items of lists of parts are not set
-// by themselves.
+// settings offers keys of the configuration, and once there is one the words that it takes. Items of lists of parts
+// are not set by themselves.
 func settings(typed string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	key, _, valued := strings.Cut(typed, "=")
@@ -110,9 +110,10 @@ func offer(cmd *cobra.Command, flag string, several bool, words []string) {
 }
 
 func register(cmd *cobra.Command, flag string, offer func(typed string) ([]string, cobra.ShellCompDirective)) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return offer(typed)
-	})
+	err := cmd.RegisterFlagCompletionFunc(flag,
+		func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return offer(typed)
+		})
 	if err != nil {
 		panic("can't happen, because there is such a flag, and it is offered once: " + err.Error())
 	}

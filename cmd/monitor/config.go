@@ -100,7 +100,8 @@ type configProblem struct {
 func configProblems(all config.Errors) []configProblem {
 	out := make([]configProblem, len(all))
 	for i, e := range all {
-		out[i] = configProblem{File: e.Place.Origin, Line: e.Place.Line, Column: e.Place.Column, Field: e.Path, Message: e.Msg}
+		out[i] = configProblem{File: e.Place.Origin, Line: e.Place.Line, Column: e.Place.Column, Field: e.Path,
+			Message: e.Msg}
 	}
 	return out
 }

@@ -59,7 +59,8 @@ func (c *convertFlags) check() error {
 		return unusablef("--to: name the format to write: %s", strings.Join(history.WrittenFormats(), ", "))
 	}
 	if !slices.Contains(history.WrittenFormats(), c.to.Format) {
-		return unusablef("--to: no format that can be written is called %q: want %s", c.to.Format, strings.Join(history.WrittenFormats(), ", "))
+		return unusablef("--to: no format that can be written is called %q: want %s", c.to.Format,
+			strings.Join(history.WrittenFormats(), ", "))
 	}
 	for _, d := range c.drop {
 		switch d {

@@ -99,7 +99,8 @@ func (r *remote) DeadLetters(ctx context.Context, reason string, from uint64) (s
 	err = r.ask(ctx, http.MethodGet, app.LettersPath, q, nil, &some)
 	switch {
 	case errors.Is(err, page.ErrNotFound):
-		err = fmt.Errorf("%s: this monitor does not show dead letters, being of another version; stop it and read its store", r.base.Redacted())
+		err = fmt.Errorf("%s: this monitor does not show dead letters, being of another version; stop it and read its store",
+			r.base.Redacted())
 	case err == nil && some.Next != 0 && some.Next <= from:
 		err = fmt.Errorf("%s: it gives the same page again and again", r.base.Redacted())
 	default:
@@ -154,7 +155,8 @@ func newDeadLettersList() *cobra.Command {
 				n++
 				if out.json() {
 					err = printJSON(w, d)
-				} else if _, err = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", d.ID, atHome(d.Time), text.Printable(d.Place()), text.Printable(d.Reason), text.Printable(d.Detail)); err != nil {
+				} else if _, err = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", d.ID, atHome(d.Time), text.Printable(d.Place()),
+					text.Printable(d.Reason), text.Printable(d.Detail)); err != nil {
 					err = environment(err)
 				}
 				if err == nil && n == limit {
@@ -215,7 +217,8 @@ func newDeadLettersShow() *cobra.Command {
 			if value == nil {
 				value = []byte(found.Value)
 			}
-			fmt.Fprintf(w, "%s: %s (%s)\nset aside %s, %d bytes", text.Printable(found.Place()), text.Printable(found.Detail), text.Printable(found.Reason), atHome(found.Time), found.Size)
+			fmt.Fprintf(w, "%s: %s (%s)\nset aside %s, %d bytes", text.Printable(found.Place()), text.Printable(found.Detail),
+				text.Printable(found.Reason), atHome(found.Time), found.Size)
 			if len(value) < found.Size {
 				fmt.Fprintf(w, ", the first %d kept", len(value))
 			}

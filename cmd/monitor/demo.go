@@ -37,7 +37,8 @@ no PostgreSQL is installed.`,
 			}
 			o.Out, o.Quiet, o.Version = cmd.OutOrStdout(), quiet, buildInfo().Version
 			o.Color = isColored(o.Out)
-			run := map[string]func(context.Context, demo.Options) (bool, error){"badger": demo.Run, "postgres": demo.Postgres}[database]
+			run := map[string]func(context.Context, demo.Options) (bool, error){"badger": demo.Run,
+				"postgres": demo.Postgres}[database]
 			if run == nil {
 				return unusablef("--database: there is badger and postgres, not %q", database)
 			}
@@ -51,9 +52,11 @@ no PostgreSQL is installed.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&database, "database", "badger", "the `database` that is watched: badger, in this process, or postgres, which has to be installed")
+	cmd.Flags().StringVar(&database, "database", "badger",
+		"the `database` that is watched: badger, in this process, or postgres, which has to be installed")
 	durationVar(cmd.Flags(), &o.Duration, "duration", 0, "how long it runs, such as 20s; 0: until Ctrl-C")
-	cmd.Flags().StringVar(&o.Evidence, "evidence", "", "`file` that the first alert's evidence is written to, for monitor check")
+	cmd.Flags().StringVar(&o.Evidence, "evidence", "",
+		"`file` that the first alert's evidence is written to, for monitor check")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()), "of the clients' choices")
 	cmd.Flags().Lookup("seed").DefValue = "the time"
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "nothing but the alert and the outcome")

@@ -114,26 +114,35 @@ func newGenerate() *cobra.Command {
 // flags adds them.
 func (g *generateFlags) flags(cmd *cobra.Command) {
 	c, f := &g.config, cmd.Flags()
-	f.StringVar(&g.level, "level", "si", "the `level` at which the history is valid, and as a rule at no stronger one: sser, ser, strong-si, si, pc, cc, ra, rc, g1 or lin; with lists nothing weaker than si")
+	f.StringVar(&g.level, "level", "si", "the `level` at which the history is valid, and as a rule at no stronger one: "+
+		"sser, ser, strong-si, si, pc, cc, ra, rc, g1 or lin; with lists nothing weaker than si")
 	f.StringVar(&c.Anomaly, "anomaly", "", "plant the anomaly of that `name`")
 	f.IntVar(&c.Planted, "planted", 1, "how many times the anomaly is planted")
 	f.StringVar(&g.workload, "workload", "general", "one of those above")
 	f.IntVar(&c.Transactions, "transactions", 10_000, "how many transactions, those of anomalies included")
 	f.IntVar(&c.Sessions, "sessions", 24, "how many clients")
-	f.IntVar(&c.Operations, "ops", 8, "operations of a transaction, in append at most; the workloads mini, lwt and c-twitter have their own")
+	f.IntVar(&c.Operations, "ops", 8, "operations of a transaction, in append at most; the workloads mini, lwt and "+
+		"c-twitter have their own")
 	f.IntVar(&c.Keys, "keys", 10_000, "how many keys; in append, how many lists at a time; in c-twitter, how many users")
 	f.IntVar(&c.ListAppends, "list-appends", 32, "elements that a list gets before another takes its place")
-	f.Float64Var(&c.ReadShare, "read-share", 0.5, "share of operations that read, in blindw and lwt of transactions, 0 to 1")
-	f.StringVar(&g.dist, "distribution", "uniform", "popularity of keys: uniform, zipf, or hotspot (80% of the operations on 20% of the keys); c-twitter has its own")
-	f.Float64Var(&c.Exponent, "key-zipf", 0.99, "popularity of keys: the n-th in proportion to 1/n^`exponent`; means --distribution zipf")
-	f.Float64Var(&c.Duplicates, "duplicates", 0, "share of keys whose written values repeat, each being one of --duplicate-values, 0 to 1")
-	f.Float64Var(&c.DuplicateExponent, "zipf", 0.5, "popularity of repeated values: the n-th in proportion to 1/n^`exponent`")
+	f.Float64Var(&c.ReadShare, "read-share", 0.5,
+		"share of operations that read, in blindw and lwt of transactions, 0 to 1")
+	f.StringVar(&g.dist, "distribution", "uniform",
+		"popularity of keys: uniform, zipf, or hotspot (80% of the operations on 20% of the keys); c-twitter has its own")
+	f.Float64Var(&c.Exponent, "key-zipf", 0.99,
+		"popularity of keys: the n-th in proportion to 1/n^`exponent`; means --distribution zipf")
+	f.Float64Var(&c.Duplicates, "duplicates", 0,
+		"share of keys whose written values repeat, each being one of --duplicate-values, 0 to 1")
+	f.Float64Var(&c.DuplicateExponent, "zipf", 0.5,
+		"popularity of repeated values: the n-th in proportion to 1/n^`exponent`")
 	f.IntVar(&c.DuplicateValues, "duplicate-values", 100, "how many different values a key with repeated ones has")
 	f.Float64Var(&c.AbortRate, "abort-rate", 0, "share of transactions that abort, 0 to 1")
 	f.Float64Var(&c.UnknownRate, "unknown-rate", 0, "share of transactions whose outcome is not known, 0 to 1")
-	f.Float64Var(&c.Stale, "stale", 0.02, "share of transactions that see an older state than the newest, 0 to 1; never at sser, strong-si and lin")
+	f.Float64Var(&c.Stale, "stale", 0.02, "share of transactions that see an older state than the newest, 0 to 1; never "+
+		"at sser, strong-si and lin")
 	f.StringVar(&g.initial, "initial", "any", "what the header says of the initial state: any, absent or zero")
-	f.IntVar(&g.hard.Variables, "variables", 100, "variables of the formula, for the workload hard; nodes of the graph, for triangle…")
+	f.IntVar(&g.hard.Variables, "variables", 100,
+		"variables of the formula, for the workload hard; nodes of the graph, for triangle…")
 	f.Float64Var(&g.hard.Ratio, "clauses", 4.26, "clauses per variable, for the workload hard; 4.26 is hardest")
 	f.Float64Var(&g.triangle.Density, "density", 0.5, "share of the possible edges that the graph has, for triangle…")
 	f.StringVar(&g.graph, "graph", "bipartite", "bipartite: a graph without triangles; random: any")
@@ -242,7 +251,8 @@ func (g *generateFlags) positive(cmd *cobra.Command) error {
 	}{
 		{"transactions", g.config.Transactions == 0}, {"sessions", g.config.Sessions == 0}, {"ops", g.config.Operations == 0},
 		{"keys", g.config.Keys == 0}, {"planted", g.config.Planted == 0}, {"list-appends", g.config.ListAppends == 0},
-		{"duplicate-values", g.config.DuplicateValues == 0}, {"zipf", g.config.DuplicateExponent == 0}, {"key-zipf", g.config.Exponent == 0},
+		{"duplicate-values", g.config.DuplicateValues == 0}, {"zipf", g.config.DuplicateExponent == 0},
+		{"key-zipf", g.config.Exponent == 0},
 		{"variables", g.hard.Variables == 0}, {"clauses", g.hard.Ratio == 0}, {"density", g.triangle.Density == 0},
 	} {
 		if f.zero && cmd.Flags().Changed(f.name) {
@@ -292,7 +302,8 @@ func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
 		return c, unusablef("--level: %v", err)
 	}
 	if c.Level, ok = generate.ParseLevel(level.String()); !ok {
-		return c, unusablef("--level: no history of %v can be generated; use sser, ser, strong-si, si, pc, cc, ra, rc, g1 or lin", level)
+		return c, unusablef("--level: no history of %v can be generated; use sser, ser, strong-si, si, pc, cc, ra, rc, g1 "+
+			"or lin", level)
 	}
 	if c.Initial, ok = record.ParseInitial(g.initial); !ok {
 		return c, unusablef("--initial: wants any, absent or zero, not %q", g.initial)
@@ -308,7 +319,8 @@ func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
 	}
 	for _, name := range []string{"zipf", "duplicate-values"} {
 		if changed(name) && c.Duplicates == 0 {
-			return c, unusablef("--%s: is about duplicate values: give --duplicates as well; for the popularity of keys there is --key-zipf", name)
+			return c, unusablef("--%s: is about duplicate values: give --duplicates as well; for the popularity of keys there "+
+				"is --key-zipf", name)
 		}
 	}
 	return c, nil

@@ -56,7 +56,8 @@ func (plain) Close() error { return nil }
 func (p *packedFile) finish() error {
 	steps := []func() error{p.Close, p.buffer.Flush, p.file.Close}
 	if !p.inPlace {
-		steps = append(steps, func() error { return os.Chmod(p.file.Name(), 0o644) }, func() error { return os.Rename(p.file.Name(), p.name) })
+		steps = append(steps, func() error { return os.Chmod(p.file.Name(), 0o644) },
+			func() error { return os.Rename(p.file.Name(), p.name) })
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

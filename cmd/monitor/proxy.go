@@ -17,7 +17,8 @@ type proxyFlags struct {
 
 func newProxy() *cobra.Command {
 	p := proxyFlags{recording: recording{from: configured{shorthands: []shorthand{
-		{flag: "coverage", path: "coverage", usage: "`complete` if all that writes the tables comes through here, else partial: coverage"},
+		{flag: "coverage", path: "coverage", usage: "`complete` if all that writes the tables comes through here, else " +
+			"partial: coverage"},
 	}}}}
 	cmd := &cobra.Command{
 		Use:   "proxy",
@@ -41,8 +42,10 @@ that can't be used. 4 the environment failed.`,
 	f := cmd.Flags()
 	f.StringVar(&p.options.Listen, "listen", "127.0.0.1:6432", "the `address` that the application connects to")
 	p.flags(cmd, "")
-	f.StringVar(&p.options.Upstream, "upstream", "", "PostgreSQL's `address`, as libpq has it; a password may be in PGPASSWORD")
-	f.BoolVar(&p.options.Unique, "unique-values", false, "nobody writes to a column of a row what somebody else wrote to it: with coverage partial more is found")
+	f.StringVar(&p.options.Upstream, "upstream", "",
+		"PostgreSQL's `address`, as libpq has it; a password may be in PGPASSWORD")
+	f.BoolVar(&p.options.Unique, "unique-values", false,
+		"nobody writes to a column of a row what somebody else wrote to it: with coverage partial more is found")
 	return cmd
 }
 

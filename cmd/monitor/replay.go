@@ -86,8 +86,9 @@ func (r *replayFlags) run(cmd *cobra.Command, file string) error {
 	txns := inOrder(hs)
 	ctx := cmd.Context()
 	bar.phase("connecting to "+strings.Join(r.brokers, ", "), 0)
-	producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: kafka.Connection{Brokers: r.brokers}, Topic: r.topic,
-		Partitions: r.partitions, OnRetry: firstOnly(cmd.ErrOrStderr(), "--brokers", r.quiet)})
+	producer, err := kafka.OpenProducer(ctx,
+		kafka.ProducerOptions{Connection: kafka.Connection{Brokers: r.brokers}, Topic: r.topic,
+			Partitions: r.partitions, OnRetry: firstOnly(cmd.ErrOrStderr(), "--brokers", r.quiet)})
 	if err != nil {
 		return runFailure(err)
 	}

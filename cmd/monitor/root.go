@@ -81,7 +81,8 @@ func (o *output) flags(cmd *cobra.Command) {
 func (o *output) check() error {
 	forms := append([]string{"text", "json"}, o.more...)
 	if !slices.Contains(forms, o.format) {
-		return unusablef("--output: wants %s or %s, not %q", strings.Join(forms[:len(forms)-1], ", "), forms[len(forms)-1], o.format)
+		return unusablef("--output: wants %s or %s, not %q", strings.Join(forms[:len(forms)-1], ", "), forms[len(forms)-1],
+			o.format)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ type runFlags struct {
 
 func newRun() *cobra.Command {
 	r := runFlags{from: configured{shorthands: []shorthand{
-		{flag: "brokers", path: "source.kafka.brokers", usage: "`host:port` of brokers, comma-separated: source.kafka.brokers"},
+		{flag: "brokers", path: "source.kafka.brokers",
+			usage: "`host:port` of brokers, comma-separated: source.kafka.brokers"},
 		{flag: "topic", path: "source.kafka.topic", usage: "the `topic`: source.kafka.topic"},
 	}}}
 	cmd := &cobra.Command{
@@ -69,7 +70,8 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 		return unusable(err)
 	}
 	if loaded.Canary != nil {
-		return unusable(config.Errors{{Place: loaded.Place("canary"), Path: "canary", Msg: "is what monitor canary works by, and monitor run does not; give it a source"}})
+		return unusable(config.Errors{{Place: loaded.Place("canary"), Path: "canary",
+			Msg: "is what monitor canary works by, and monitor run does not; give it a source"}})
 	}
 	stderr := cmd.ErrOrStderr()
 	log, level, err := app.NewLogger(loaded.Log, stderr, isColored(stderr))
@@ -80,7 +82,8 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 		log.Warn().Msg(w)
 	}
 	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, log)()
-	a, err := app.New(app.Options{Config: loaded.Config, Log: log, LogLevel: level, Version: buildInfo().Version, UntilEnd: r.untilEnd, Rebuild: r.rebuild, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout()})
+	a, err := app.New(app.Options{Config: loaded.Config, Log: log, LogLevel: level, Version: buildInfo().Version,
+		UntilEnd: r.untilEnd, Rebuild: r.rebuild, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout()})
 	if err != nil {
 		return runFailure(err)
 	}
@@ -98,9 +101,12 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 	switch {
 	case len(reports) > 0:
 	case a.Resumed(): // the run before had judged nothing either, or what it judged is gone
-		return unusable(errors.New("the store knows no history of the input, which holds nothing new that could be used: there is no verdict; monitor dead-letters lists what was set aside, and monitor run --rebuild judges the input from its beginning"))
+		return unusable(errors.New("the store knows no history of the input, which holds nothing new that could be used: " +
+			"there is no verdict; monitor dead-letters lists what was set aside, and monitor run --rebuild judges the input " +
+			"from its beginning"))
 	default:
-		return unusable(errors.New("the input holds no transaction record that could be used: nothing was judged; monitor dead-letters lists what was set aside"))
+		return unusable(errors.New("the input holds no transaction record that could be used: nothing was judged; monitor " +
+			"dead-letters lists what was set aside"))
 	}
 	return silent(report.Exit(reports))
 }
@@ -154,7 +160,8 @@ var always = []shorthand{
 	{flag: "listen", path: "http.listen", usage: "the `address` of the page, as host:port; empty: none: http.listen"},
 }
 
-// configured is where a command's configuration comes from: a file, the shorthands of the command and those of all, and --set.
+// configured is where a command's configuration comes from: a file, the shorthands of the command and those of all,
+// and --set.
 type configured struct {
 	shorthands []shorthand
 	file       string

@@ -19,8 +19,8 @@ import (
 	"github.com/isowatch/isowatch/recorder/kafkasink"
 )
 
-// recording are the flags of commands that record what they see and have a monitor in their process: how long they go on, and
-// where the records go beside it.
+// recording are the flags of commands that record what they see and have a monitor in their process: how long they go
+// on, and where the records go beside it.
 type recording struct {
 	out      output
 	from     configured
@@ -37,7 +37,8 @@ func (r *recording) flags(cmd *cobra.Command, key string) {
 	durationVar(f, &r.duration, "duration", 0, "how long it runs, such as 60s; 0: until Ctrl-C")
 	f.BoolVar(&r.until, "until-violation", false, "end at the first violation")
 	f.StringVar(&r.record, "record", "", "`file` that the records are written to as well, for monitor check")
-	f.StringVar(&r.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked here"+key)
+	f.StringVar(&r.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked "+
+		"here"+key)
 	r.out.flags(cmd)
 }
 
@@ -59,12 +60,14 @@ func (r *recording) topic() (broker, topic string, err error) {
 }
 
 // output is where what becomes of the records goes; they are sent to topic, if that is not empty.
-func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.Connection, topic string) (o embedded.Output, err error) {
+func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.Connection,
+	topic string) (o embedded.Output, err error) {
 	stderr := cmd.ErrOrStderr()
 	if r.from.file == "" || r.out.quiet { // what goes well is told on standard output, or not at all
 		loaded.Log.Level = "error"
 	}
-	o = embedded.Output{Record: r.open, Version: buildInfo().Version, Out: cmd.OutOrStdout(), JSON: r.out.json(), Quiet: r.out.quiet}
+	o = embedded.Output{Record: r.open, Version: buildInfo().Version, Out: cmd.OutOrStdout(), JSON: r.out.json(),
+		Quiet: r.out.quiet}
 	o.Color = isColored(o.Out)
 	if o.Log, o.LogLevel, err = app.NewLogger(loaded.Log, stderr, isTerminal(stderr)); err != nil {
 		return o, unusable(err)
@@ -76,14 +79,15 @@ func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.C
 		return o, nil
 	}
 	if r.until {
-		return o, unusablef("--until-violation: with --publish the records are checked by who reads the topic; leave one of the two out")
+		return o, unusablef("--until-violation: with --publish the records are checked by who reads the topic; leave one " +
+			"of the two out")
 	}
 	o.Publish, err = r.publishTo(cmd, to, topic)
 	return o, err
 }
 
-// open makes the file of --record; nil: there is none. It is called when there is something to record. What an earlier run has
-// recorded stays.
+// open makes the file of --record; nil: there is none. It is called when there is something to record. What an earlier
+// run has recorded stays.
 func (r *recording) open() (*os.File, error) {
 	switch r.record {
 	case "":
@@ -96,7 +100,8 @@ func (r *recording) open() (*os.File, error) {
 		return nil, unusablef("--record: %w", err)
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		return nil, errors.Join(unusablef("--record: %s is no new file; name one, or remove what an earlier run has recorded", r.record), f.Close())
+		return nil, errors.Join(unusablef("--record: %s is no new file; name one, or remove what an earlier run has recorded",
+			r.record), f.Close())
 	}
 	return f, nil
 }
@@ -109,7 +114,8 @@ func (r *recording) publishTo(cmd *cobra.Command, c kafka.Connection, topic stri
 		ctx, done = context.WithTimeout(ctx, r.duration)
 		defer done()
 	}
-	producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: c, Topic: topic, OnRetry: firstOnly(cmd.ErrOrStderr(), "--publish", r.out.quiet)})
+	producer, err := kafka.OpenProducer(ctx,
+		kafka.ProducerOptions{Connection: c, Topic: topic, OnRetry: firstOnly(cmd.ErrOrStderr(), "--publish", r.out.quiet)})
 	if err != nil && ctx.Err() != nil {
 		return nil, environment(errors.New("--publish: no broker was reached within --duration; nothing was recorded"))
 	}

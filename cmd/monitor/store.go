@@ -153,12 +153,15 @@ func describeStore(path string, info store.Info) storeInfo {
 		Bytes:   storeBytes{Journal: info.JournalBytes, Needed: info.JournalNeeded, Large: info.LargeBytes},
 		Offsets: info.Offsets, Histories: info.Histories,
 		Alerts:      storeAlerts{All: info.Alerts, ByState: make(map[string]int64)},
-		Undelivered: info.Outbox, DeadLetters: info.Letters, LettersGone: info.DeadLettersDropped, LettersBytes: info.DeadLetterBytes,
+		Undelivered: info.Outbox, DeadLetters: info.Letters, LettersGone: info.DeadLettersDropped,
+		LettersBytes: info.DeadLetterBytes,
 	}
 	maps.DeleteFunc(out.Histories, func(db string, _ store.History) bool { return !app.HistoryInStore(db) })
 	if info.JournalEntries > 0 {
-		out.Journal = &storeJournal{Entries: info.JournalEntries, First: info.JournalFirst, Last: info.JournalLast, Needed: max(info.JournalDrop, info.JournalFirst),
-			From: time.Unix(0, info.JournalOldest).UTC().Format(time.RFC3339Nano), To: time.Unix(0, info.JournalNewest).UTC().Format(time.RFC3339Nano)}
+		out.Journal = &storeJournal{Entries: info.JournalEntries, First: info.JournalFirst, Last: info.JournalLast,
+			Needed: max(info.JournalDrop, info.JournalFirst),
+			From:   time.Unix(0, info.JournalOldest).UTC().Format(time.RFC3339Nano),
+			To:     time.Unix(0, info.JournalNewest).UTC().Format(time.RFC3339Nano)}
 	}
 	return out
 }
@@ -284,7 +287,8 @@ func printReport(w io.Writer, path string, r store.Report, quiet bool) error {
 		}
 		state += "; monitor run --rebuild sets it aside and begins anew"
 	}
-	fmt.Fprintf(&b, "%s: %d records and %d entries of the journal, %s read: %s\n", text.Printable(path), r.Records, r.Entries, byteSize(r.Bytes), state)
+	fmt.Fprintf(&b, "%s: %d records and %d entries of the journal, %s read: %s\n", text.Printable(path), r.Records,
+		r.Entries, byteSize(r.Bytes), state)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return environment(fmt.Errorf("write the result: %w", err))
 	}
@@ -320,7 +324,8 @@ Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 			if err != nil {
 				return environment(err)
 			}
-			if err := store.Compact(cmd.Context(), store.Options{Path: path, Retain: retain, MaxBytes: int64(bytes)}); err != nil {
+			if err := store.Compact(cmd.Context(),
+				store.Options{Path: path, Retain: retain, MaxBytes: int64(bytes)}); err != nil {
 				return storeFailure(err)
 			}
 			after, err := store.DiskUse(path)
@@ -335,14 +340,17 @@ Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 					After  int64  `json:"bytes_after"`
 				}{path, before, after})
 			}
-			if _, err := fmt.Fprintf(w, "%s: %s, was %s\n", text.Printable(path), byteSize(after), byteSize(before)); err != nil {
+			if _, err := fmt.Fprintf(w, "%s: %s, was %s\n", text.Printable(path), byteSize(after),
+				byteSize(before)); err != nil {
 				return environment(fmt.Errorf("write the result: %w", err))
 			}
 			return nil
 		},
 	}
-	durationVar(cmd.Flags(), &retain, "retain", defaults.Window.Retain, "keep evidence for so long, window.retain of the configuration")
-	cmd.Flags().StringVar(&limit, "max-bytes", defaults.Store.MaxBytes.String(), "the `size` that evidence may make the store grow to, store.max_bytes of the configuration")
+	durationVar(cmd.Flags(), &retain, "retain", defaults.Window.Retain,
+		"keep evidence for so long, window.retain of the configuration")
+	cmd.Flags().StringVar(&limit, "max-bytes", defaults.Store.MaxBytes.String(),
+		"the `size` that evidence may make the store grow to, store.max_bytes of the configuration")
 	out.flags(cmd)
 	return cmd
 }

@@ -69,7 +69,8 @@ search:
 func (t *Theory) object(i int32, before int) ([]sat.Lit, int) {
 	k := t.links[i]
 	if !t.path(k.To, k.From, before) {
-		panic("acyclic: an arc closes a cycle that is not found again, which can't happen, because what was asserted since is left aside only")
+		panic("acyclic: an arc closes a cycle that is not found again, which can't happen, because what was asserted since " +
+			"is left aside only")
 	}
 	var lits []sat.Lit
 	from := len(t.cycles)

@@ -129,7 +129,8 @@ func Replay(v verdict.Result, txns []record.Transaction, opt Options) error {
 	return nil
 }
 
-func replayed(level verdict.Level, kind Kind, txns []record.Transaction, order []verdict.Event, sources []verdict.Source, opt Options) *Error {
+func replayed(level verdict.Level, kind Kind, txns []record.Transaction, order []verdict.Event,
+	sources []verdict.Source, opt Options) *Error {
 	if !kind.proves(level) {
 		return fault("an order of kind %s does not prove level %v", kind, level)
 	}

@@ -18,7 +18,8 @@ func (r *replay) realTime() *Error {
 		n := int(r.order[i].Txn)
 		t := &r.txns[n]
 		if int(r.start[n]) == i && trusted[n] && first >= 0 && endsBefore(end, t.Start, r.opt.MaxSkew) {
-			return r.fail(int32(i), n, -1, "starts before %s commits, which ended at %d, before the start at %d", r.who(first), end, t.Start)
+			return r.fail(int32(i), n, -1, "starts before %s commits, which ended at %d, before the start at %d", r.who(first),
+				end, t.Start)
 		}
 		if int(r.commit[n]) == i && trusted[n] && t.Status != record.Unknown && t.End < end {
 			first, end = n, t.End
@@ -44,7 +45,8 @@ func (r *replay) instants() *Error {
 			after = t.End
 		}
 		if first >= 0 && least < after {
-			return r.fail(int32(i), n, -1, "is at %d by the database's clock, but %s comes behind it, at %d", after, r.who(first), least)
+			return r.fail(int32(i), n, -1, "is at %d by the database's clock, but %s comes behind it, at %d", after,
+				r.who(first), least)
 		}
 		at := t.Start
 		if commits {

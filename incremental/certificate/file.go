@@ -103,7 +103,8 @@ func (c *Certificate) Add(v verdict.Result, txns []record.Transaction) error {
 }
 
 // choose adds the writers of reads.
-func (p *Proof) choose(sources []verdict.Source, order []verdict.Event, names func(int) Name, txns []record.Transaction) error {
+func (p *Proof) choose(sources []verdict.Source, order []verdict.Event, names func(int) Name,
+	txns []record.Transaction) error {
 	if len(sources) == 0 {
 		return nil
 	}
@@ -114,7 +115,8 @@ func (p *Proof) choose(sources []verdict.Source, order []verdict.Event, names fu
 	for _, s := range sources {
 		step, ok := stepOf[s.Txn]
 		if !ok || p.Kind != Commits || s.Writer != verdict.NoTxn && int64(s.Writer) >= int64(len(txns)) {
-			return fault("transaction %d reads from transaction %d, of %d, in an order of kind %s", s.Txn, s.Writer, len(txns), p.Kind)
+			return fault("transaction %d reads from transaction %d, of %d, in an order of kind %s", s.Txn, s.Writer, len(txns),
+				p.Kind)
 		}
 		rd := Source{Step: step, Initial: s.Writer == verdict.NoTxn}
 		if !rd.Initial {
@@ -169,7 +171,8 @@ type section struct {
 	Reads int    `json:"reads,omitempty"`
 }
 
-const description = "orders of the transactions of a history that show that it satisfies the levels: replay each against an empty database, and compare what was read"
+const description = "orders of the transactions of a history that show that it satisfies the levels: replay each " +
+	"against an empty database, and compare what was read"
 
 // Write writes a certificate as a file of lines. The same certificate gives the
 // same bytes.
@@ -177,7 +180,8 @@ func Write(w io.Writer, c *Certificate) error {
 	out := bufio.NewWriter(w)
 	version := Version
 	h := header{Version: &version, Description: description,
-		Assumes: &assumes{c.Assumed.Initial.String(), c.Assumed.Sessions.String(), c.Assumed.Clock.String(), c.Assumed.Coverage.String(), &c.Assumed.MaxSkew},
+		Assumes: &assumes{c.Assumed.Initial.String(), c.Assumed.Sessions.String(), c.Assumed.Clock.String(),
+			c.Assumed.Coverage.String(), &c.Assumed.MaxSkew},
 		Records: &facts{&c.Records.Transactions, &c.Records.Sessions, &c.Records.Operations, c.Records.SHA256},
 		Levels:  []string{}}
 	for _, p := range c.Proofs {

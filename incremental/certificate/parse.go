@@ -205,7 +205,8 @@ func (r *Reader) proof(name string) (Proof, error) {
 	case s.Level != name:
 		return Proof{}, r.fail("level", "want %q, which the first line names next, not %q", name, s.Level)
 	case !kind.proves(level):
-		return Proof{}, r.fail("kind", "want %q for level %s, or the kind of a stronger one, not %q", KindOf(level), name, s.Kind)
+		return Proof{}, r.fail("kind", "want %q for level %s, or the kind of a stronger one, not %q", KindOf(level), name,
+			s.Kind)
 	case s.Steps == nil || *s.Steps < 0 || *s.Steps > math.MaxInt32:
 		return Proof{}, r.fail("steps", "want the number of transactions, starts and commits that follow")
 	case s.Reads < 0 || s.Reads > math.MaxInt32 || s.Reads > 0 && kind != Commits:
@@ -226,7 +227,8 @@ func (r *Reader) proof(name string) (Proof, error) {
 			continue
 		}
 		if len(p.Steps) == *s.Steps {
-			return Proof{}, r.fail("", "want \"read\", an operation and a name, as there are %d steps already, not %s", *s.Steps, quote(line))
+			return Proof{}, r.fail("", "want \"read\", an operation and a name, as there are %d steps already, not %s", *s.Steps,
+				quote(line))
 		}
 		step, err := r.step(line, kind)
 		if err != nil {
@@ -279,7 +281,8 @@ func (r *Reader) step(line []byte, kind Kind) (Step, error) {
 		s.Start, rest = false, after
 	}
 	if kind != Events && !(s.Start && s.Commit) {
-		return Step{}, r.fail("", "want a transaction's name: starts and commits are not told apart in an order of kind %s", kind)
+		return Step{}, r.fail("", "want a transaction's name: starts and commits are not told apart in an order of kind %s",
+			kind)
 	}
 	var err error
 	s.Txn, err = r.txn(line, rest)
@@ -312,7 +315,8 @@ func (r *Reader) name(text string) (string, error) {
 		}
 		return s, nil
 	case !isBare(text):
-		return "", r.fail("", "want a name, in quotes if it has spaces or begins with one of \" @ {, not %s", quote([]byte(text)))
+		return "", r.fail("", "want a name, in quotes if it has spaces or begins with one of \" @ {, not %s",
+			quote([]byte(text)))
 	}
 	return text, nil
 }

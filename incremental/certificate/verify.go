@@ -35,13 +35,15 @@ func (c *Certificate) matches(txns []record.Transaction, opt Options) *Error {
 		{"coverage", c.Assumed.Coverage.String(), opt.Coverage.String()},
 	} {
 		if f.has != f.want {
-			err := fault("assumes %s %s, and the history is to be read with %s: make a new certificate, or say %s %s", f.what, f.has, f.want, f.what, f.has)
+			err := fault("assumes %s %s, and the history is to be read with %s: make a new certificate, or say %s %s", f.what,
+				f.has, f.want, f.what, f.has)
 			err.Expected, err.Found = f.want, f.has
 			return err
 		}
 	}
 	if c.Assumed.MaxSkew != opt.MaxSkew {
-		return fault("assumes a skew of at most %d ns, and the history is to be read with %d ns", c.Assumed.MaxSkew, opt.MaxSkew)
+		return fault("assumes a skew of at most %d ns, and the history is to be read with %d ns", c.Assumed.MaxSkew,
+			opt.MaxSkew)
 	}
 	has := Describe(txns)
 	for _, f := range []struct {
@@ -57,7 +59,8 @@ func (c *Certificate) matches(txns []record.Transaction, opt Options) *Error {
 		}
 	}
 	if has.SHA256 != c.Records.SHA256 {
-		err := fault("is of records with SHA-256 %s, and these have %s: the history was changed, or it is another one's", c.Records.SHA256, has.SHA256)
+		err := fault("is of records with SHA-256 %s, and these have %s: the history was changed, or it is another one's",
+			c.Records.SHA256, has.SHA256)
 		err.Expected, err.Found = has.SHA256, c.Records.SHA256
 		return err
 	}
@@ -159,6 +162,7 @@ func finder(txns []record.Transaction) func(Name) (int, string) {
 		if in := bySession[name.Session]; name.Place >= 0 && name.Place < len(in) {
 			return in[name.Place], ""
 		}
-		return 0, fault("names transaction %d of session %q, which has %d", name.Place, brief(name.Session), len(bySession[name.Session])).What
+		return 0, fault("names transaction %d of session %q, which has %d", name.Place, brief(name.Session),
+			len(bySession[name.Session])).What
 	}
 }

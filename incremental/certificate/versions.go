@@ -71,7 +71,8 @@ func (c *commitOrder) append(n, key int32, v record.Value) {
 
 // find is the place of the version that a list shows.
 func (l *listVersions) find(elements string) (int, bool) {
-	at, ok := slices.BinarySearchFunc(l.versions, len(elements), func(v listVersion, n int) int { return cmp.Compare(v.end, n) })
+	at, ok := slices.BinarySearchFunc(l.versions, len(elements),
+		func(v listVersion, n int) int { return cmp.Compare(v.end, n) })
 	return at, ok && string(l.elements[:len(elements)]) == elements
 }
 
@@ -102,7 +103,8 @@ func (c *commitOrder) readList(i int32, n, j int, key int32) *Error {
 	if len(mine.list) > 0 {
 		var ok bool
 		if base, ok = cutOwn(base, mine.list); !ok {
-			return c.differs(i, n, j, content{isList: true, own: mine.list}, "reads %s from %q, which should end with its own %s")
+			return c.differs(i, n, j, content{isList: true, own: mine.list},
+				"reads %s from %q, which should end with its own %s")
 		}
 		v = record.Value{Kind: record.KindList, Text: "[" + base + "]"}
 	}
@@ -115,7 +117,8 @@ func (c *commitOrder) readList(i int32, n, j int, key int32) *Error {
 		c.presume(i, n, j, key, v, "")
 		return nil
 	case c.mixed[key]:
-		return c.fail(i, n, j, "reads %q, which is both appended to and written: an order of commits can't be checked for that; prove pc or a stronger level instead", c.txns[n].Ops[j].Key)
+		return c.fail(i, n, j, "reads %q, which is both appended to and written: an order of commits can't be checked for "+
+			"that; prove pc or a stronger level instead", c.txns[n].Ops[j].Key)
 	case plain && !v.IsNull():
 		return c.notShown(i, n, j, key)
 	case partial:
@@ -198,7 +201,8 @@ func (c *commitOrder) readParts(i int32, n, j int, key int32, first int) *Error 
 func (c *commitOrder) readPart(i int32, n, j int, rd resolved) *Error {
 	if c.commit[rd.writer] >= i {
 		op := &c.txns[n].Ops[j]
-		return c.fail(i, n, j, "reads %s from %q, whose writer %s has not committed yet", brief(op.Value.String()), op.Key, c.who(int(rd.writer)))
+		return c.fail(i, n, j, "reads %s from %q, whose writer %s has not committed yet", brief(op.Value.String()), op.Key,
+			c.who(int(rd.writer)))
 	}
 	c.reads = append(c.reads, rd)
 	return nil

@@ -169,7 +169,8 @@ func (r *replay) readOwn(i int32, n, j int, key int32) *Error {
 		// What stands before the own elements was read from the database.
 		base, ok := cutOwn(elements(v), mine.list)
 		if !ok {
-			return r.differs(i, n, j, content{isList: true, own: mine.list}, "reads %s from %q, which should end with its own %s")
+			return r.differs(i, n, j, content{isList: true, own: mine.list},
+				"reads %s from %q, which should end with its own %s")
 		}
 		mine.read, mine.seen = true, record.Value{Kind: record.KindList, Text: "[" + base + "]"}
 		return r.readDatabase(i, n, j, key, mine.seen)
@@ -224,7 +225,8 @@ func (r *replay) readPartial(i int32, n, j int, key int32, v record.Value) *Erro
 // saysNothing tells whether a read of v proves nothing under partial coverage:
 // somebody may have deleted the key, or put back what it held at first.
 func (r *replay) saysNothing(v record.Value) bool {
-	return v.IsNull() || r.opt.Initial == record.InitialZero && v == record.Int(0) || v.Kind == record.KindList && elements(v) == ""
+	return v.IsNull() || r.opt.Initial == record.InitialZero && v == record.Int(0) || v.Kind == record.KindList &&
+		elements(v) == ""
 }
 
 // end makes the writes of transaction n, which commits at event i, part of the

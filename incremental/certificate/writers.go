@@ -71,7 +71,8 @@ func (c *commitOrder) allUsed(sources []verdict.Source) *Error {
 	for _, s := range sources {
 		n := int(s.Txn)
 		for _, op := range operationsOf(s, &c.txns[n]) {
-			if !slices.ContainsFunc(c.readsOf(int32(n)), func(rd resolved) bool { return int(rd.op) == op && !c.objects[rd.key].isList }) {
+			if !slices.ContainsFunc(c.readsOf(int32(n)),
+				func(rd resolved) bool { return int(rd.op) == op && !c.objects[rd.key].isList }) {
 				return c.fail(c.commit[n], n, op, "has its writer named, and is no read of a single recorded write")
 			}
 		}
@@ -200,7 +201,8 @@ func (c *commitOrder) readValue(i int32, n, j int, key int32) *Error {
 		return nil
 	}
 	stated := c.opt.Initial != record.InitialAny
-	initial := !partial && (stated && o.value == v || !stated && c.putBack[written{key, v}] && (o.from == open || o.value == v))
+	initial := !partial && (stated && o.value == v || !stated && c.putBack[written{key, v}] &&
+		(o.from == open || o.value == v))
 	at := c.lastWrite(key, v)
 	if w, ok := c.chosen[place{int32(n), int32(j)}]; ok {
 		c.used++
@@ -263,7 +265,8 @@ func (c *commitOrder) possible(i int32, n, j int, key, w int32, initial bool) *E
 		return c.fail(i, n, j, "reads %s from %q, as %s wrote it; but that did not write the key", found, op.Key, name)
 	}
 	if v := c.txns[w].Ops[c.writes[at].op].Value; v != op.Value {
-		return c.differs(i, n, j, content{value: v}, "reads %s from %q, as "+strings.ReplaceAll(name, "%", "%%")+" wrote it; but that left %s")
+		return c.differs(i, n, j, content{value: v},
+			"reads %s from %q, as "+strings.ReplaceAll(name, "%", "%%")+" wrote it; but that left %s")
 	}
 	return nil
 }
@@ -275,7 +278,8 @@ func (c *commitOrder) ambiguous(i int32, n, j int, w, m int32) *Error {
 		first = c.who(int(w))
 	}
 	op := &c.txns[n].Ops[j]
-	return c.fail(i, n, j, "reads %s from %q, which %s and %s both hold: an order of commits does not say whose it is, so the certificate has to",
+	return c.fail(i, n, j, "reads %s from %q, which %s and %s both hold: an order of commits does not say whose it is, "+
+		"so the certificate has to",
 		brief(op.Value.String()), op.Key, first, c.who(int(m)))
 }
 
@@ -284,9 +288,12 @@ func (c *commitOrder) ambiguous(i int32, n, j int, w, m int32) *Error {
 func (c *commitOrder) nobody(i int32, n, j int, key int32) *Error {
 	op := &c.txns[n].Ops[j]
 	for m := range c.txns {
-		if m != n && c.commit[m] > i && slices.Contains(c.txns[m].Ops, record.Op{Kind: record.Write, Key: op.Key, Value: op.Value}) {
-			return c.fail(i, n, j, "reads %s from %q, whose writer %s has not committed yet", brief(op.Value.String()), op.Key, c.who(m))
+		if m != n && c.commit[m] > i && slices.Contains(c.txns[m].Ops,
+			record.Op{Kind: record.Write, Key: op.Key, Value: op.Value}) {
+			return c.fail(i, n, j, "reads %s from %q, whose writer %s has not committed yet", brief(op.Value.String()), op.Key,
+				c.who(m))
 		}
 	}
-	return c.differs(i, n, j, content{value: c.objects[key].value}, "reads %s from %q, which nobody wrote before, and which held %s at first")
+	return c.differs(i, n, j, content{value: c.objects[key].value},
+		"reads %s from %q, which nobody wrote before, and which held %s at first")
 }

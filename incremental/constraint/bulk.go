@@ -43,7 +43,8 @@ func (p *Polygraph) Finish() {
 		}
 		for r := range p.tab.Readers(init) {
 			if r != head.Writer {
-				p.g.Add(graph.Edge{From: p.start(r), To: p.commit(head.Writer), Key: head.Key, Type: verdict.RW, Why: verdict.ByInitial})
+				p.g.Add(graph.Edge{From: p.start(r), To: p.commit(head.Writer), Key: head.Key, Type: verdict.RW,
+					Why: verdict.ByInitial})
 			}
 		}
 	}

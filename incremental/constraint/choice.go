@@ -514,7 +514,8 @@ func (p *Polygraph) bulkRead(reader slot, v vid) {
 	}
 	for _, l := range p.byLine[ver.Key] { // the first writer of each line stands for the rest
 		if w := p.writer(l.vs[0]); w != reader && !p.reach.Reaches(p.start(reader), p.commit(w)) {
-			p.addEdge(graph.Edge{From: p.start(reader), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial}, false)
+			p.addEdge(graph.Edge{From: p.start(reader), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial},
+				false)
 		}
 	}
 }
@@ -548,7 +549,8 @@ func (p *Polygraph) include(s slot) {
 // from nobody else, that can't have.
 func (p *Polygraph) impossibleIn() {
 	if p.more() {
-		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime, Chosen: p.chose})
+		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime,
+			Chosen: p.chose})
 	}
 }
 

@@ -120,7 +120,8 @@ func (q *problem) choice(ci choiceID) {
 		x := q.newVar(variable{kind: candVar, choice: ci, v: v})
 		some = append(some, sat.Pos(x))
 		if ver := p.tab.At(v); ver.Kind == version.Written {
-			q.mean(sat.Pos(x), graph.Edge{From: p.commit(ver.Writer), To: p.start(c.reader), Key: c.key, Type: verdict.WR, Why: verdict.ByCase})
+			q.mean(sat.Pos(x), graph.Edge{From: p.commit(ver.Writer), To: p.start(c.reader), Key: c.key, Type: verdict.WR,
+				Why: verdict.ByCase})
 			if p.maybe[ver.Writer] == mayBeIn {
 				q.clause = append(q.clause, []sat.Lit{sat.Neg(x), sat.Pos(q.inHistory(ver.Writer))})
 			}
@@ -335,7 +336,10 @@ func (q *problem) whole() []acyclic.Arc {
 
 // edge is the edge that literal l stands for by arc a.
 func (q *problem) edge(l sat.Lit, a acyclic.Arc) graph.Edge {
-	i := slices.IndexFunc(q.means[l], func(e graph.Edge) bool { return q.index(e.From) == a.From && q.index(e.To) == a.To })
+	i := slices.IndexFunc(q.means[l], func(e graph.Edge) bool {
+		return q.index(e.From) == a.From &&
+			q.index(e.To) == a.To
+	})
 	return q.means[l][i]
 }
 

@@ -204,10 +204,12 @@ func (p *Polygraph) wholeBlock(v *Violation, w vid) {
 	add := func(from, to vid) {
 		a, b := p.tab.At(from), p.tab.At(to)
 		if a.Kind == version.Written {
-			v.Rest = append(v.Rest, graph.Edge{From: p.commit(a.Writer), To: p.start(b.Writer), Key: a.Key, Type: verdict.WR, Why: verdict.ByValue})
+			v.Rest = append(v.Rest, graph.Edge{From: p.commit(a.Writer), To: p.start(b.Writer), Key: a.Key, Type: verdict.WR,
+				Why: verdict.ByValue})
 		}
 	}
-	for x := w; p.tab.At(x).Prev != version.None && p.tab.At(p.tab.At(x).Prev).Kind == version.Written && n < explainedMax/4; n++ {
+	for x := w; p.tab.At(x).Prev != version.None && p.tab.At(p.tab.At(x).Prev).Kind == version.Written &&
+		n < explainedMax/4; n++ {
 		add(p.tab.At(x).Prev, x)
 		x = p.tab.At(x).Prev
 	}
@@ -283,7 +285,8 @@ func (p *Polygraph) eliminated(e graph.Edge, limit graph.EdgeID) (out []fallen, 
 // wrote: each candidate closes a cycle, or its writer did not take effect, as it
 // can't have read what it did. It is false, and the rest is told, if not all can be shown. shown are
 // these writers; false, of whom it can't be shown, or not yet.
-func (p *Polygraph) whyNot(reader slot, key keyID, but node, limit graph.EdgeID, shown map[slot]bool) (out []fallen, ok bool) {
+func (p *Polygraph) whyNot(reader slot, key keyID, but node, limit graph.EdgeID,
+	shown map[slot]bool) (out []fallen, ok bool) {
 	ok = true
 	for _, v := range p.AllCandidates(reader, key) {
 		ver := p.tab.At(v)

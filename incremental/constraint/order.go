@@ -128,13 +128,15 @@ func (p *Polygraph) order(a, b vid, why verdict.Why, opposite graph.Edge) {
 	tail := p.tab.Tail(a)
 	tv := p.tab.At(tail)
 	tw, hw := tv.Writer, p.tab.At(b).Writer
-	p.force(graph.Edge{From: p.commit(tw), To: p.writing(hw), Key: tv.Key, Type: verdict.WW, Why: why, Assumed: assumed}, opposite)
+	p.force(graph.Edge{From: p.commit(tw), To: p.writing(hw), Key: tv.Key, Type: verdict.WW, Why: why, Assumed: assumed},
+		opposite)
 	if p.updates(hw, tail) { // a fact of the records
 		why, assumed, opposite = verdict.ByOverwrite, false, graph.Edge{From: none}
 	}
 	for r := range p.tab.Readers(tail) {
 		if r != hw && !p.isWithdrawn(r, tail) {
-			p.force(graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: why, Assumed: assumed}, opposite)
+			p.force(graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: why, Assumed: assumed},
+				opposite)
 		}
 	}
 }
@@ -285,7 +287,8 @@ func (p *Polygraph) unread(head vid) bool {
 
 // matters makes the pairs of a version that was idle, if it is one that Block was told of.
 func (p *Polygraph) matters(v vid) {
-	if ver := p.tab.At(v); !p.bulk && ver.Kind == version.Written && ver.Next == version.None && p.isHead(v) && !p.tab.HasReaders(v) && !p.leaves() {
+	if ver := p.tab.At(v); !p.bulk && ver.Kind == version.Written && ver.Next == version.None && p.isHead(v) &&
+		!p.tab.HasReaders(v) && !p.leaves() {
 		p.pairUp(v)
 	}
 }
@@ -407,7 +410,8 @@ func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
 	case ver.Kind == version.Initial:
 		for _, x := range *p.list(ver.Key) {
 			if w := p.tab.At(x.head).Writer; w != r {
-				p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial}, false)
+				p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial},
+					false)
 			}
 		}
 	}
@@ -418,7 +422,8 @@ func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
 // written by transactions that were added.
 func (p *Polygraph) Follow(prev, v version.ID) {
 	a, b := p.tab.At(prev), p.tab.At(v)
-	p.addEdge(graph.Edge{From: p.commit(a.Writer), To: p.writing(b.Writer), Key: a.Key, Type: verdict.WW, Why: verdict.ByList}, true)
+	p.addEdge(graph.Edge{From: p.commit(a.Writer), To: p.writing(b.Writer), Key: a.Key, Type: verdict.WW,
+		Why: verdict.ByList}, true)
 	if !p.bulk {
 		p.Propagate()
 	}
@@ -432,7 +437,8 @@ func (p *Polygraph) overwritten(r slot, v vid) {
 	if w == r || p.isWithdrawn(r, v) {
 		return
 	}
-	p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByOverwrite}, true)
+	p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByOverwrite},
+		true)
 }
 
 // held: the version heads a block that Block is yet to be told of, which will then be

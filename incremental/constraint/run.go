@@ -18,8 +18,8 @@ import (
 //	a commit    when all who read what it overwrites have started, and nothing
 //	            else is known to overwrite that first
 //
-// always what came first of those that can. If all get through, the order proves that the level is satisfied, whatever pairs there
-// are; if they get stuck nothing is known, as another choice may get through.
+// always what came first of those that can. If all get through, the order proves that the level is satisfied, whatever
+// pairs there are; if they get stuck nothing is known, as another choice may get through.
 // Cost: O((n + edges) log n) for n reads and writes.
 
 // pairsMax is how many pairs of blocks are made, where Config does not say.
@@ -34,7 +34,8 @@ const runFrom = 1 << 12
 // runs tries to run a history that is loaded in bulk before its pairs are made. If that can be done there is nothing
 // left to do. Not where reads are open, which may be decided later.
 func (p *Polygraph) runs() bool {
-	if !p.cfg.RunFirst || p.Found > 0 || len(p.choices) > 0 || p.g.Nodes() <= min(runFrom, p.cfg.PairsMax) || !p.run(nil, nil) {
+	if !p.cfg.RunFirst || p.Found > 0 || len(p.choices) > 0 || p.g.Nodes() <= min(runFrom, p.cfg.PairsMax) ||
+		!p.run(nil, nil) {
 		return false
 	}
 	p.implicit = 1 // what is not known to be solved any more is not solved for having no pairs
@@ -58,7 +59,8 @@ func (p *Polygraph) run(pairs []pairID, choices []choiceID) bool {
 	if r.missing > 0 {
 		return false
 	}
-	p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: r.out, slots: p.slots}
+	p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: r.out,
+		slots: p.slots}
 	return true
 }
 
@@ -88,7 +90,8 @@ type runKey struct {
 
 func (p *Polygraph) newRun() *run {
 	n := p.g.Nodes()
-	r := &run{p: p, in: p.predecessors(), ready: ready{prio: make([]int32, n)}, missing: n, unread: make([]uint32, p.tab.Len()),
+	r := &run{p: p, in: p.predecessors(), ready: ready{prio: make([]int32, n)}, missing: n,
+		unread:  make([]uint32, p.tab.Len()),
 		readers: map[vid][]node{}, woken: map[node]keyID{}, choices: map[slot][]*choice{}, out: make([]verdict.Event, 0, n)}
 	for s := range slot(p.slots) {
 		if m, uncertain := p.maybe[s]; uncertain && m != isIn { // nobody has to read from it

@@ -215,7 +215,8 @@ func (w *walker) before(a, b came) bool {
 		if c.free {
 			return [6]int{-1, 0, 0, 0, 0, asInt(c.to.run)}
 		}
-		return [6]int{forcedness(c.by), int(w.p.SlotOf(c.by.To)), int(c.to.node), int(c.by.Type), int(c.by.Key), asInt(c.to.run)}
+		return [6]int{forcedness(c.by), int(w.p.SlotOf(c.by.To)), int(c.to.node), int(c.by.Type), int(c.by.Key),
+			asInt(c.to.run)}
 	}
 	x, y := order(a), order(b)
 	return slices.Compare(x[:], y[:]) < 0

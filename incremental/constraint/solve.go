@@ -43,7 +43,8 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		return sat.Budget
 	}
 	pairs, choices := p.undecided()
-	if p.solved.valid && p.solved.edges == p.g.Len() && p.solved.openChoices == len(choices) && slices.Equal(pairs, p.solved.pairs) {
+	if p.solved.valid && p.solved.edges == p.g.Len() && p.solved.openChoices == len(choices) &&
+		slices.Equal(pairs, p.solved.pairs) {
 		return sat.Sat
 	}
 	p.solved, p.repeated = solution{}, 0
@@ -178,7 +179,8 @@ func (p *Polygraph) appendSides(out []graph.Edge, a, b vid) []graph.Edge {
 	tail := p.tab.Tail(a)
 	tv := p.tab.At(tail)
 	hw := p.writer(b)
-	out = append(out, graph.Edge{From: p.commit(tv.Writer), To: p.writing(hw), Key: tv.Key, Type: verdict.WW, Why: verdict.ByCase})
+	out = append(out, graph.Edge{From: p.commit(tv.Writer), To: p.writing(hw), Key: tv.Key, Type: verdict.WW,
+		Why: verdict.ByCase})
 	for r := range p.tab.Readers(tail) {
 		if r != hw && !p.isWithdrawn(r, tail) {
 			out = append(out, graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: verdict.ByCase})
@@ -384,7 +386,8 @@ func (p *Polygraph) buried(a, b vid, low slot, ends map[keyID]int) bool {
 	commits := [2]node{p.commit(p.writer(p.tab.Tail(a))), p.commit(p.writer(p.tab.Tail(b)))}
 	for _, x := range slices.Backward(list[max(0, end-followersMax):end]) {
 		w := p.writer(x.head)
-		if x.head != a && x.head != b && w < low && p.reach.Reaches(commits[0], p.writing(w)) && p.reach.Reaches(commits[1], p.writing(w)) {
+		if x.head != a && x.head != b && w < low && p.reach.Reaches(commits[0], p.writing(w)) &&
+			p.reach.Reaches(commits[1], p.writing(w)) {
 			return true
 		}
 	}

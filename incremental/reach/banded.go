@@ -146,7 +146,8 @@ func (b *Banded) Reuse(old *Banded) {
 	b.end, b.last, b.l, b.sufMinL = old.end[:0], old.last[:0], old.l[:0], old.sufMinL[:0]
 	b.p, b.m, b.at, b.from, b.row = old.p[:0], old.m[:0], old.at[:0], old.from[:0], old.row[:0]
 	b.late, b.kept = old.late[:0], old.kept[:0]
-	b.open, b.least, b.most, b.scratch, b.stack, b.told = old.open[:0], old.least[:0], old.most[:0], old.scratch[:0], old.stack[:0], old.told[:0]
+	b.open, b.least, b.most, b.scratch, b.stack, b.told = old.open[:0], old.least[:0], old.most[:0], old.scratch[:0],
+		old.stack[:0], old.told[:0]
 	for _, page := range old.slab {
 		if cap(page) == rowPage {
 			b.spare = append(b.spare, page[:0])

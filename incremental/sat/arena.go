@@ -132,7 +132,8 @@ func (s *Solver) dropWorst() {
 		}
 	}
 	slices.SortFunc(may, func(a, b ref) int {
-		return cmp.Or(cmp.Compare(*s.arena.levels(b), *s.arena.levels(a)), cmp.Compare(*s.arena.used(a), *s.arena.used(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(*s.arena.levels(b), *s.arena.levels(a)), cmp.Compare(*s.arena.used(a), *s.arena.used(b)),
+			cmp.Compare(a, b))
 	})
 	for _, r := range may[:len(may)/2] {
 		s.arena.drop(r)

@@ -36,7 +36,8 @@ const (
 	// one snapshot, a prefix of the order of commits; locking reads, and what an UPDATE computes
 	// from, are of the newest version; two may overwrite one version.
 	lockingReads = "pc where reads are plain SELECTs and an UPDATE sets values that the client computed; " +
-		"g1 where reads lock (FOR UPDATE, FOR SHARE) or an UPDATE computes or appends (v = v + 1), as these see newer versions than the snapshot; si nowhere: updates may be lost"
+		"g1 where reads lock (FOR UPDATE, FOR SHARE) or an UPDATE computes or appends (v = v + 1), as these see newer " +
+		"versions than the snapshot; si nowhere: updates may be lost"
 )
 
 // databases is the table. A promise is written down only as far as the vendor's documentation
@@ -45,39 +46,45 @@ const (
 var databases = []Database{
 	{[]string{"postgres", "postgresql", "pg"}, "PostgreSQL Documentation, Transaction Isolation (13.2)", []Promise{
 		gives(G1, "runs as read-committed", "read-uncommitted"),
-		gives(G1, "a snapshot for each statement; an UPDATE that waited sees newer rows, so that rc is not promised", "read-committed"),
+		gives(G1, "a snapshot for each statement; an UPDATE that waited sees newer rows, so that rc is not promised",
+			"read-committed"),
 		gives(SI, "implemented as snapshot isolation", "repeatable-read"),
 		gives(SER, "", "serializable"),
 	}},
-	{[]string{"mysql", "innodb"}, "MySQL Reference Manual, InnoDB: Transaction Isolation Levels; Consistent Nonlocking Reads", []Promise{
+	{[]string{"mysql", "innodb"}, "MySQL Reference Manual, InnoDB: Transaction Isolation Levels; Consistent Nonlocking " +
+		"Reads", []Promise{
 		none(dirty, "read-uncommitted"),
 		gives(G1, "a snapshot for each statement", "read-committed"),
 		none(lockingReads, "repeatable-read"),
 		gives(SER, "plain SELECTs lock, unless they are a transaction each", "serializable"),
 	}},
-	{[]string{"mariadb"}, "MariaDB Documentation, SET TRANSACTION; InnoDB System Variables: innodb_snapshot_isolation", []Promise{
-		none(dirty, "read-uncommitted"),
-		gives(G1, "a snapshot for each statement", "read-committed"),
-		none("si with innodb_snapshot_isolation=ON, the default from 11.6.2 on; with OFF "+lockingReads, "repeatable-read"),
-		gives(SER, "of one server, not of a Galera cluster", "serializable"),
-	}},
+	{[]string{"mariadb"}, "MariaDB Documentation, SET TRANSACTION; InnoDB System Variables: innodb_snapshot_isolation",
+		[]Promise{
+			none(dirty, "read-uncommitted"),
+			gives(G1, "a snapshot for each statement", "read-committed"),
+			none("si with innodb_snapshot_isolation=ON, the default from 11.6.2 on; with OFF "+lockingReads, "repeatable-read"),
+			gives(SER, "of one server, not of a Galera cluster", "serializable"),
+		}},
 	{[]string{"sqlserver", "mssql", "azuresql"}, "SQL Server, Transact-SQL: SET TRANSACTION ISOLATION LEVEL", []Promise{
 		none(dirty, "read-uncommitted"),
 		gives(G1, "with READ_COMMITTED_SNAPSHOT on or off", "read-committed"),
-		none("ser where the row of every key that is read exists, as what is read stays locked; rc where keys are read that may be absent, which nothing locks", "repeatable-read"),
+		none("ser where the row of every key that is read exists, as what is read stays locked; rc where keys are read "+
+			"that may be absent, which nothing locks", "repeatable-read"),
 		gives(SI, "", "snapshot"),
 		gives(SER, "", "serializable"),
 	}},
 	{[]string{"oracle"}, "Oracle Database Concepts, Data Concurrency and Consistency", []Promise{
 		gives(G1, "a snapshot for each statement", "read-committed"),
-		gives(SI, "one snapshot, and ORA-08177 where a row of it was changed; write skew is possible, so ser is not what it gives", "serializable"),
+		gives(SI, "one snapshot, and ORA-08177 where a row of it was changed; write skew is possible, so ser is not what "+
+			"it gives", "serializable"),
 	}},
-	{[]string{"cockroachdb", "cockroach", "crdb"}, "CockroachDB Docs, Transactions; Read Committed Transactions", []Promise{
-		gives(G1, "runs as read-committed", "read-uncommitted"),
-		gives(G1, "", "read-committed"),
-		gives(SI, "runs as serializable where it is not enabled", "repeatable-read", "snapshot"),
-		gives(SER, "not sser, and not with AS OF SYSTEM TIME", "serializable"),
-	}},
+	{[]string{"cockroachdb", "cockroach", "crdb"}, "CockroachDB Docs, Transactions; Read Committed Transactions",
+		[]Promise{
+			gives(G1, "runs as read-committed", "read-uncommitted"),
+			gives(G1, "", "read-committed"),
+			gives(SI, "runs as serializable where it is not enabled", "repeatable-read", "snapshot"),
+			gives(SER, "not sser, and not with AS OF SYSTEM TIME", "serializable"),
+		}},
 	{[]string{"yugabytedb", "yugabyte"}, "YugabyteDB Docs, Transaction isolation levels (YSQL)", []Promise{
 		gives(G1, "runs as read-committed", "read-uncommitted"),
 		gives(G1, "runs as repeatable-read where it is not enabled", "read-committed"),
@@ -86,12 +93,14 @@ var databases = []Database{
 	}},
 	{[]string{"tidb"}, "TiDB Docs, Transaction Isolation Levels; Pessimistic Transaction Mode", []Promise{
 		gives(G1, "a snapshot for each statement", "read-committed"),
-		none("si in optimistic transactions that are not retried by the server; in pessimistic ones, the default, "+lockingReads, "repeatable-read", "snapshot"),
+		none("si in optimistic transactions that are not retried by the server; in pessimistic ones, the default, "+
+			lockingReads, "repeatable-read", "snapshot"),
 	}},
 	{[]string{"mongodb", "mongo"}, "MongoDB Manual, Read Concern; Transactions; Causal Consistency", []Promise{
 		none("what was read may be rolled back: no level here is promised", "local", "available"),
 		gives(G1, "with write concern majority", "majority"),
-		gives(SI, "of transactions with write concern majority, each session of the records being one causally consistent session", "snapshot"),
+		gives(SI, "of transactions with write concern majority, each session of the records being one causally consistent "+
+			"session", "snapshot"),
 		gives(LIN, "of single documents, with write concern majority", "linearizable"),
 	}},
 	{[]string{"sqlite", "sqlite3"}, "SQLite Documentation, Isolation In SQLite", []Promise{
@@ -105,10 +114,11 @@ var databases = []Database{
 	{[]string{"redis"}, "Redis Docs, Transactions", []Promise{
 		gives(SER, "of one instance; a fail-over may lose what was acknowledged", "multi-exec"),
 	}},
-	{[]string{"foundationdb", "fdb"}, "FoundationDB Documentation, Developer Guide: Transactions; Snapshot reads", []Promise{
-		gives(PC, "reads without conflicts: updates may be lost", "snapshot-reads"),
-		gives(SSER, "the default", "strict-serializable"),
-	}},
+	{[]string{"foundationdb", "fdb"}, "FoundationDB Documentation, Developer Guide: Transactions; Snapshot reads",
+		[]Promise{
+			gives(PC, "reads without conflicts: updates may be lost", "snapshot-reads"),
+			gives(SSER, "the default", "strict-serializable"),
+		}},
 	{[]string{"spanner"}, "Google Cloud Spanner, Isolation levels overview", []Promise{
 		gives(SI, "", "repeatable-read"),
 		gives(SER, "not with stale reads", "serializable"),

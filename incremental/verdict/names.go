@@ -14,24 +14,30 @@ import (
 // calls read committed is Adya's PL-2, of which g1 is what reads show: it asks nothing of
 // the order of writes. rc does, and is stricter otherwise.
 var levelAliases = [numLevels][]string{
-	G1:       {"committed-reads", "PL-2", "read-committed", "adya-read-committed", "strong-session-PL-2", "strong-session-read-committed"},
-	RC:       {"axiomatic-read-committed"},
-	RA:       {"read-atomic", "read-atomicity"},
-	CC:       {"causal", "causal-consistency", "transactional-causal-consistency", "TCC", "causal-cerone"},
-	PC:       {"prefix", "prefix-consistency", "consistent-prefix"},
-	SI:       {"snapshot-isolation", "PL-SI", "strong-session-snapshot-isolation", "strong-session-SI", "generalized-snapshot-isolation"},
+	G1: {"committed-reads", "PL-2", "read-committed", "adya-read-committed", "strong-session-PL-2",
+		"strong-session-read-committed"},
+	RC: {"axiomatic-read-committed"},
+	RA: {"read-atomic", "read-atomicity"},
+	CC: {"causal", "causal-consistency", "transactional-causal-consistency", "TCC", "causal-cerone"},
+	PC: {"prefix", "prefix-consistency", "consistent-prefix"},
+	SI: {"snapshot-isolation", "PL-SI", "strong-session-snapshot-isolation", "strong-session-SI",
+		"generalized-snapshot-isolation"},
 	StrongSI: {"strong-snapshot-isolation", "realtime-snapshot-isolation"},
-	SER: {"serializable", "serializability", "PL-3", "conflict-serializable", "view-serializable", "1SR", "session-serializable",
+	SER: {"serializable", "serializability", "PL-3", "conflict-serializable", "view-serializable", "1SR",
+		"session-serializable",
 		"strong-session-serializable", "strong-session-serializability"},
-	SSER: {"strict-serializable", "strict-serializability", "PL-SS", "strong-serializable", "strong-serializability", "strong-1SR"},
-	LIN:  {"linearizable", "linearizability"},
+	SSER: {"strict-serializable", "strict-serializability", "PL-SS", "strong-serializable", "strong-serializability",
+		"strong-1SR"},
+	LIN: {"linearizable", "linearizability"},
 }
 
 // otherLevels are levels that have names and are not checked here, each with the
 // advice what to ask for instead.
 var otherLevels = []struct{ name, advice string }{
-	{"read-uncommitted", "it forbids cycles of writes alone, which of the levels here rc forbids; g1, the weakest, asks nothing of writes"},
-	{"PL-1", "it forbids cycles of writes alone, which of the levels here rc forbids; g1, the weakest, asks nothing of writes"},
+	{"read-uncommitted", "it forbids cycles of writes alone, which of the levels here rc forbids; g1, the weakest, asks " +
+		"nothing of writes"},
+	{"PL-1", "it forbids cycles of writes alone, which of the levels here rc forbids; g1, the weakest, asks nothing of " +
+		"writes"},
 	{"PL-2.99", "ask for ser, which is the same where no predicate is read"},
 	{"cursor-stability", "the weakest level here that forbids lost updates is si"},
 	{"PL-CS", "the weakest level here that forbids lost updates is si"},
@@ -86,7 +92,8 @@ func FindLevel(s string) (Level, error) {
 	if advice := inDatabases(want); advice != "" {
 		return 0, fmt.Errorf("%s is what databases call levels of their own: %s", want, advice)
 	}
-	return 0, fmt.Errorf("no level is called %q: want %s, what Adya, Elle or Jepsen call one of them, or a database's name as in postgres:repeatable-read", s, strings.Join(levelNames[:], ", "))
+	return 0, fmt.Errorf("no level is called %q: want %s, what Adya, Elle or Jepsen call one of them, or a database's "+
+		"name as in postgres:repeatable-read", s, strings.Join(levelNames[:], ", "))
 }
 
 // foldLevel is a name without what people write differently.

@@ -85,8 +85,9 @@ func (l Level) Implies(m Level) bool {
 // OrdersCommits tells whether a level is about one order of whole transactions: ser, sser and lin.
 func (l Level) OrdersCommits() bool { return l == SER || l == SSER || l == LIN }
 
-// MixOrders tells whether levels with an order of whole transactions are asked beside those with one of starts and commits
-// (si, strong-si). By the database's own clock they say nothing of each other, though elsewhere the former imply the latter.
+// MixOrders tells whether levels with an order of whole transactions are asked beside those with one of starts and
+// commits (si, strong-si). By the database's own clock they say nothing of each other, though elsewhere the former
+// imply the latter.
 func MixOrders(levels []Level) bool {
 	split := func(l Level) bool { return l == SI || l == StrongSI }
 	return slices.ContainsFunc(levels, split) && slices.ContainsFunc(levels, Level.OrdersCommits)
@@ -230,7 +231,8 @@ const (
 )
 
 var kindNames = [...]string{"thin-air-read", "aborted-read", "future-read", "not-my-last-write", "not-my-own-write",
-	"intermediate-read", "non-repeatable-reads", "divergence", "cycle", "unsatisfiable", "incompatible-order", "duplicate-elements"}
+	"intermediate-read", "non-repeatable-reads", "divergence", "cycle", "unsatisfiable", "incompatible-order",
+	"duplicate-elements"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -374,10 +376,11 @@ type Guarantee uint8
 
 // The session guarantees. Causal consistency is all of them and their closure.
 const (
-	ReadYourWrites    Guarantee = iota // t2 precedes t3 in its session
-	MonotonicReads                     // a predecessor of t3 in its session read from t2
-	MonotonicWrites                    // t3 reads from a transaction that t2 precedes in its session
-	WritesFollowReads                  // t3 reads from a transaction that itself, or a predecessor in its session, read from t2
+	ReadYourWrites  Guarantee = iota // t2 precedes t3 in its session
+	MonotonicReads                   // a predecessor of t3 in its session read from t2
+	MonotonicWrites                  // t3 reads from a transaction that t2 precedes in its session
+	// t3 reads from a transaction that itself, or a predecessor in its session, read from t2
+	WritesFollowReads
 	numGuarantees
 )
 

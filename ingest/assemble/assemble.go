@@ -63,7 +63,8 @@ const (
 	numWhys
 )
 
-var whyNames = [numWhys]string{"incomplete", "superseded", "silent", "open-limit", "ops-limit", "bytes-limit", "end-of-input", "unreadable"}
+var whyNames = [numWhys]string{"incomplete", "superseded", "silent", "open-limit", "ops-limit", "bytes-limit",
+	"end-of-input", "unreadable"}
 
 func (w Why) String() string { return whyNames[w] }
 
@@ -304,7 +305,8 @@ func (a *Assembler) begin(offset int64, e *Event) (Fate, *reject.Error) {
 		}
 		// Two transactions share the name, so whose the events are that follow can't be told.
 		a.giveUp(o, Superseded, a.latest)
-		return 0, reject.In("txn", reject.Contradiction, "session %.80q has begun a transaction %.80q with another start, seq, id or db", e.Session, e.Txn)
+		return 0, reject.In("txn", reject.Contradiction,
+			"session %.80q has begun a transaction %.80q with another start, seq, id or db", e.Session, e.Txn)
 	}
 	if r := a.recent[key]; r != nil && r.begin == beginningOf(e) {
 		return Doubled, nil
@@ -351,7 +353,8 @@ func (a *Assembler) step(o *open, e *Event) (Fate, *reject.Error) {
 			return Doubled, nil
 		}
 		x.void = true
-		return 0, reject.In("n", reject.Contradiction, "operation %d of transaction %.80q has come before as another", e.N, e.Txn)
+		return 0, reject.In("n", reject.Contradiction, "operation %d of transaction %.80q has come before as another", e.N,
+			e.Txn)
 	}
 	a.bytes += o.add(e)
 	return Taken, nil
@@ -362,13 +365,15 @@ func (a *Assembler) end(o *open, e *Event) (Fate, *reject.Error) {
 	start, hasStart := o.begin.Time, o.begin.HasTime
 	switch {
 	case e.N < o.most:
-		return 0, reject.In("count", reject.Contradiction, "transaction %.80q ends after %d operations, and operation %d has come", e.Txn, e.N, o.most-1)
+		return 0, reject.In("count", reject.Contradiction,
+			"transaction %.80q ends after %d operations, and operation %d has come", e.Txn, e.N, o.most-1)
 	case hasStart && !e.HasTime:
 		return 0, reject.In("end", reject.OneTimeOnly, "transaction %.80q began with a start and has no end", e.Txn)
 	case !hasStart && e.HasTime:
 		return 0, reject.In("start", reject.OneTimeOnly, "transaction %.80q has an end and began without a start", e.Txn)
 	case hasStart && e.Time < start:
-		return 0, reject.In("end", reject.TimeBackwards, "transaction %.80q ends at %d, %d ns before its start at %d", e.Txn, e.Time, start-e.Time, start)
+		return 0, reject.In("end", reject.TimeBackwards, "transaction %.80q ends at %d, %d ns before its start at %d", e.Txn,
+			e.Time, start-e.Time, start)
 	}
 	t := o.transaction()
 	t.Status, t.HasTimes = e.Status, hasStart
@@ -410,7 +415,8 @@ func (a *Assembler) giveUp(o *open, why Why, until int64) {
 
 func (a *Assembler) lose(o *open, why Why, t *record.Transaction, missing int) {
 	a.counts.Lost[why]++
-	a.losses = append(a.losses, Loss{Why: why, DB: t.DB, Session: t.Session, Txn: o.begin.Txn, ID: t.ID, Offset: o.offset, Missing: missing})
+	a.losses = append(a.losses, Loss{Why: why, DB: t.DB, Session: t.Session, Txn: o.begin.Txn, ID: t.ID, Offset: o.offset,
+		Missing: missing})
 }
 
 // What is remembered of an ended transaction at most: hashes of operations, bytes of
@@ -455,11 +461,13 @@ func (a *Assembler) stray(e *Event) (Fate, *reject.Error) {
 	r := a.recent[name{e.Session, e.Txn}]
 	switch {
 	case r == nil:
-		return 0, reject.In("txn", reject.NotOpen, "session %.80q has not begun a transaction %.80q in this partition, or it ended long ago", e.Session, e.Txn)
+		return 0, reject.In("txn", reject.NotOpen,
+			"session %.80q has not begun a transaction %.80q in this partition, or it ended long ago", e.Session, e.Txn)
 	case !r.complete:
 		return Late, nil
 	case e.Kind == Step && int(e.N) < len(r.ops) && r.ops[e.N] == hashOf(&e.Op), e.Kind == End && r.end == endingOf(e):
 		return Doubled, nil
 	}
-	return 0, reject.In("txn", reject.Contradiction, "transaction %.80q of session %.80q has ended, and said something else", e.Txn, e.Session)
+	return 0, reject.In("txn", reject.Contradiction,
+		"transaction %.80q of session %.80q has ended, and said something else", e.Txn, e.Session)
 }

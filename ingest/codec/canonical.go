@@ -17,7 +17,8 @@ func ParseValue(b []byte) (record.Value, error) {
 // Value is ParseValue within the Decoder's limit, reusing its scratch.
 func (d *Decoder) Value(b []byte) (record.Value, error) {
 	if len(b) > d.opt.SizeMax {
-		return record.Value{}, reject.New(reject.TooLarge, "the value has %d bytes, more than the limit of %d", len(b), d.opt.SizeMax)
+		return record.Value{}, reject.New(reject.TooLarge, "the value has %d bytes, more than the limit of %d", len(b),
+			d.opt.SizeMax)
 	}
 	d.b, d.p = b, 0
 	v, err := d.value()

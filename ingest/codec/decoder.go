@@ -98,9 +98,11 @@ var recordForm = form{
 	optional: fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd | fieldNode,
 	unknown: func(name []byte) *reject.Error {
 		if string(name) == "history" {
-			return reject.In("history", reject.MisplacedHeader, "a header is no record: it stands only on the first line of a file")
+			return reject.In("history", reject.MisplacedHeader,
+				"a header is no record: it stands only on the first line of a file")
 		}
-		return reject.In(brief(name), reject.UnknownField, "no field is called %s: a record has db, session, seq, id, node, start, end, status and ops", quoted(name))
+		return reject.In(brief(name), reject.UnknownField,
+			"no field is called %s: a record has db, session, seq, id, node, start, end, status and ops", quoted(name))
 	},
 }
 
@@ -160,7 +162,8 @@ func (d *Decoder) finish(t *record.Transaction, given uint) *reject.Error {
 	case times:
 		t.HasTimes = true
 		if t.End < t.Start {
-			return reject.In("end", reject.TimeBackwards, "the transaction ends at %d, %d ns before its start at %d", t.End, t.Start-t.End, t.Start)
+			return reject.In("end", reject.TimeBackwards, "the transaction ends at %d, %d ns before its start at %d", t.End,
+				t.Start-t.End, t.Start)
 		}
 	case fieldStart:
 		return reject.In("end", reject.OneTimeOnly, "there is a start and no end")

@@ -37,7 +37,8 @@ var eventForm = form{
 	fields:   []string{"event", "session", "txn", "db", "seq", "id", "start", "n", "op", "count", "end"},
 	optional: eventDB | eventSeq | eventID | eventStart | eventEnd,
 	unknown: func(name []byte) *reject.Error {
-		return reject.In(brief(name), reject.UnknownField, "no field is called %s: an event has event, session, txn, db, seq, id, start, n, op, count, end", quoted(name))
+		return reject.In(brief(name), reject.UnknownField,
+			"no field is called %s: an event has event, session, txn, db, seq, id, start, n, op, count, end", quoted(name))
 	},
 }
 
@@ -46,7 +47,8 @@ var (
 	eventNeeds = [...]uint{assemble.Begin: eventEvent | eventSession | eventTxn,
 		assemble.Step: eventEvent | eventSession | eventTxn | eventN | eventOp,
 		assemble.End:  eventEvent | eventSession | eventTxn | eventCount}
-	eventMays = [...]uint{assemble.Begin: eventDB | eventSeq | eventID | eventStart, assemble.Step: 0, assemble.End: eventEnd}
+	eventMays = [...]uint{assemble.Begin: eventDB | eventSeq | eventID | eventStart, assemble.Step: 0,
+		assemble.End: eventEnd}
 )
 
 // Message decodes a message that is a record or an event. A record is added to c as Pack does,
@@ -174,7 +176,8 @@ func (d *Decoder) eventKind() (assemble.Kind, record.Status, *reject.Error) {
 	case "unknown":
 		return assemble.End, record.Unknown, nil
 	}
-	return 0, 0, reject.New(reject.UnknownEvent, "no event is called %s: want begin, op, commit, abort or unknown", quoted(raw))
+	return 0, 0, reject.New(reject.UnknownEvent, "no event is called %s: want begin, op, commit, abort or unknown",
+		quoted(raw))
 }
 
 // AppendEvent appends e as one line of JSON, without a line break. Decoding that

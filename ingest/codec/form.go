@@ -29,8 +29,8 @@ func (f *form) bit(name []byte) uint {
 // name is that of the first field of a set, which is not empty.
 func (f *form) name(set uint) string { return f.fields[bits.TrailingZeros(set)] }
 
-// object takes an object of a form; want says what it is. take is called behind the name of each field that is not null,
-// with its bit, and takes its value. It returns the fields that take was called for.
+// object takes an object of a form; want says what it is. take is called behind the name of each field that is not
+// null, with its bit, and takes its value. It returns the fields that take was called for.
 func (d *Decoder) object(f *form, want string, take func(field uint) *reject.Error) (given uint, err *reject.Error) {
 	if err := d.open('{', want); err != nil {
 		return 0, err

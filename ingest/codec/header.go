@@ -31,7 +31,8 @@ func IsHeader(line []byte) bool {
 // position.
 func DecodeHeader(line []byte) (record.Header, error) {
 	if len(line) > SizeDefault {
-		return record.Header{}, reject.New(reject.TooLarge, "the header has %d bytes, more than the limit of %d", len(line), SizeDefault)
+		return record.Header{}, reject.New(reject.TooLarge, "the header has %d bytes, more than the limit of %d", len(line),
+			SizeDefault)
 	}
 	d := Decoder{b: line}
 	var h record.Header
@@ -55,7 +56,8 @@ func (d *Decoder) header(h *record.Header) *reject.Error {
 			break
 		}
 		if string(name) != "history" {
-			return reject.In(brief(name), reject.UnknownField, "no field is called %s: a header has nothing but history", quoted(name))
+			return reject.In(brief(name), reject.UnknownField, "no field is called %s: a header has nothing but history",
+				quoted(name))
 		}
 		if seen {
 			return reject.In("history", reject.DuplicateField, "the field %q is there twice", name)
@@ -107,7 +109,9 @@ func (d *Decoder) settings(h *record.Header) *reject.Error {
 			twice = h.UniqueValues != nil
 			h.UniqueValues, err = d.boolean()
 		default:
-			return reject.In(brief([]byte(setting)), reject.UnknownField, "no setting is called %s: a header has initial, sessions, clock, max_skew, coverage and unique_values", quoted([]byte(setting)))
+			return reject.In(brief([]byte(setting)), reject.UnknownField,
+				"no setting is called %s: a header has initial, sessions, clock, max_skew, coverage and unique_values",
+				quoted([]byte(setting)))
 		}
 		if err == nil && twice {
 			err = reject.New(reject.DuplicateField, "the setting is there twice")

@@ -143,7 +143,8 @@ func (d *Decoder) operation(op *record.Op) *reject.Error {
 func (d *Decoder) hit(op *record.Op) *reject.Error {
 	members := op.Value.Fields()
 	if _, given := members[record.Hit]; given {
-		return reject.In(record.Hit, reject.UnknownField, "the rows that a predicate write hit are its fourth element").UnderIndex(2)
+		return reject.In(record.Hit, reject.UnknownField, "the rows that a predicate write hit are its fourth element").
+			UnderIndex(2)
 	}
 	more, err := d.element(false)
 	if err != nil || !more {
@@ -169,7 +170,8 @@ func (d *Decoder) hit(op *record.Op) *reject.Error {
 func WithHit(v, rows record.Value) (record.Value, *reject.Error) {
 	for i, r := range rows.Elements() {
 		if r.Kind != record.KindString || r.Text == "" {
-			return v, reject.New(reject.WrongType, "want the key of a row, as a string, found %s", brief([]byte(r.String()))).UnderIndex(i)
+			return v, reject.New(reject.WrongType, "want the key of a row, as a string, found %s", brief([]byte(r.String()))).
+				UnderIndex(i)
 		}
 	}
 	members := v.Fields()
@@ -196,7 +198,8 @@ const (
 )
 
 var predicateForm = form{fields: []string{"table", "where"}, unknown: func(name []byte) *reject.Error {
-	return reject.In(brief(name), reject.UnknownField, "no field is called %s: a predicate has table and where", quoted(name))
+	return reject.In(brief(name), reject.UnknownField, "no field is called %s: a predicate has table and where",
+		quoted(name))
 }}
 
 // predicate takes {"table":T,"where":W}.

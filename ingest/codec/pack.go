@@ -105,7 +105,8 @@ func (d *Decoder) canonicalHead(h *packed.Head) (ok bool) {
 			return false
 		}
 		n := len(h.Session)
-		h.SeqID = h.HasSeq && len(h.ID) == n+1+len(seq) && h.ID[n] == '#' && bytes.HasPrefix(h.ID, h.Session) && bytes.HasSuffix(h.ID, seq)
+		h.SeqID = h.HasSeq && len(h.ID) == n+1+len(seq) && h.ID[n] == '#' && bytes.HasPrefix(h.ID, h.Session) &&
+			bytes.HasSuffix(h.ID, seq)
 	}
 	if d.word(`,"node":"`) {
 		if h.Node, ok = d.plainString(); !ok {

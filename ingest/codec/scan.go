@@ -195,7 +195,8 @@ func (d *Decoder) session() (string, *reject.Error) {
 // monitor's own.
 func CheckHistory(name []byte) *reject.Error {
 	if len(name) > HistoryMax {
-		return reject.New(reject.TooLarge, "the name of the history has %d bytes, more than the limit of %d", len(name), HistoryMax)
+		return reject.New(reject.TooLarge, "the name of the history has %d bytes, more than the limit of %d", len(name),
+			HistoryMax)
 	}
 	return withoutNul("the history", name)
 }

@@ -26,7 +26,8 @@ var worldForm = form{
 	fields:   []string{"at", "db", "node", "kind", "text"},
 	optional: worldDB | worldNode | worldKind,
 	unknown: func(name []byte) *reject.Error {
-		return reject.In(brief(name), reject.UnknownField, "no field is called %s: what happened has at, db, node, kind, text", quoted(name))
+		return reject.In(brief(name), reject.UnknownField,
+			"no field is called %s: what happened has at, db, node, kind, text", quoted(name))
 	},
 }
 
@@ -47,11 +48,12 @@ func IsWorldEvent(b []byte) bool {
 	return d.colon() == nil && d.peek() == '{'
 }
 
-// DecodeWorldEvent decodes an event of the world, which happened at now if it does not say when, and has to say where now
-// is 0. An error is a *reject.Error without a position.
+// DecodeWorldEvent decodes an event of the world, which happened at now if it does not say when, and has to say where
+// now is 0. An error is a *reject.Error without a position.
 func DecodeWorldEvent(b []byte, now int64) (record.Event, error) {
 	if len(b) > SizeDefault {
-		return record.Event{}, reject.New(reject.TooLarge, "the event has %d bytes, more than the limit of %d", len(b), SizeDefault)
+		return record.Event{}, reject.New(reject.TooLarge, "the event has %d bytes, more than the limit of %d", len(b),
+			SizeDefault)
 	}
 	d := New(Options{NamesMax: 1})
 	d.b = b
@@ -77,7 +79,8 @@ func (d *Decoder) worldEvent(now int64) (e record.Event, err *reject.Error) {
 		case !more:
 			return e, d.end()
 		case string(name) != "event":
-			return e, reject.In(brief(name), reject.UnknownField, "no field is called %s: beside an event that is an object there is nothing", quoted(name))
+			return e, reject.In(brief(name), reject.UnknownField,
+				"no field is called %s: beside an event that is an object there is nothing", quoted(name))
 		case !first:
 			return e, reject.In("event", reject.DuplicateField, `the field "event" is there twice`)
 		}
@@ -91,7 +94,8 @@ func (d *Decoder) worldEvent(now int64) (e record.Event, err *reject.Error) {
 }
 
 func (d *Decoder) happened(e *record.Event) *reject.Error {
-	given, err := d.object(&worldForm, "an object, with at and text", func(f uint) *reject.Error { return d.worldField(f, e) })
+	given, err := d.object(&worldForm, "an object, with at and text",
+		func(f uint) *reject.Error { return d.worldField(f, e) })
 	if err != nil {
 		return err
 	}
@@ -137,7 +141,8 @@ func (d *Decoder) worldText(what string, most int) (string, *reject.Error) {
 // AppendWorldEvent appends e as a line of JSON, without a line break. Decoding that gives back e.
 func AppendWorldEvent(b []byte, e *record.Event) []byte {
 	b = strconv.AppendInt(append(b, `{"event":{"at":`...), e.At, 10)
-	for _, f := range [...]struct{ name, value string }{{"db", e.DB}, {"node", e.Node}, {"kind", e.Kind}, {"text", e.Text}} {
+	for _, f := range [...]struct{ name, value string }{{"db", e.DB}, {"node", e.Node}, {"kind", e.Kind},
+		{"text", e.Text}} {
 		if f.value != "" {
 			b = append(append(append(b, `,"`...), f.name...), `":`...)
 			b = record.AppendJSONString(b, f.value)

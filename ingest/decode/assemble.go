@@ -125,7 +125,8 @@ func (x *joiner) close() []*Batch {
 			continue
 		}
 		a.Close()
-		b := &Batch{Partition: partition, First: a.next, Next: a.next, Resume: a.next, Identity: a.identity, CaughtUp: true, Block: x.all.Seal()}
+		b := &Batch{Partition: partition, First: a.next, Next: a.next, Resume: a.next, Identity: a.identity, CaughtUp: true,
+			Block: x.all.Seal()}
 		p := place{x: x, b: b, before: *b, a: a}
 		p.take(0)
 		p.done()

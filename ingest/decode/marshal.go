@@ -59,7 +59,8 @@ func damaged(format string, args ...any) error {
 var (
 	compressor = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
 		zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<19)))
-	decompressor = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(sizeMax), zstd.WithDecodeAllCapLimit(true)))
+	decompressor = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(sizeMax),
+		zstd.WithDecodeAllCapLimit(true)))
 )
 
 func must[T any](coder T, err error) T {

@@ -113,7 +113,8 @@ func (w *worker) pack(m *source.Message) (isEvent bool, err error) {
 	f, ok := w.formats[m.ContentType]
 	if !ok {
 		if f, ok = w.formats[mediaType(m.ContentType)]; !ok {
-			return false, reject.New(reject.ContentType, "content-type is %.80q; %s is understood", m.ContentType, w.understood())
+			return false, reject.New(reject.ContentType, "content-type is %.80q; %s is understood", m.ContentType,
+				w.understood())
 		}
 	}
 	if m.Oversize > 0 {

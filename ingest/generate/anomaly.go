@@ -261,7 +261,8 @@ type Scripted struct {
 	Ops    []record.Op
 }
 
-// Script is the anomaly of that name, once: key and value are asked for new ones, and initial is what a key held before.
+// Script is the anomaly of that name, once: key and value are asked for new ones, and initial is what a key held
+// before.
 func Script(anomaly string, initial record.Value, key func() string, value func() record.Value) []Scripted {
 	a := anomalyNamed(anomaly)
 	if a == nil {

@@ -64,14 +64,16 @@ const (
 	Append                      // reads of lists and appends to them (Elle)
 	Mix                         // registers and lists: transactions of the other workloads, and some that use both
 	Lightweight                 // a key is read and written, at once: compare and set (MTC)
-	Snapshots                   // a key is written, or as many as a transaction has operations are read, neighbours of each other
-	Bank                        // two accounts are read and written, or all of them are read (Jepsen)
-	Ranges                      // neighbours are read at once, and one of them may be written; a store may have none of some at first
-	CTwitter                    // users tweet, follow each other and look at tweets (Cobra)
-	Predicates                  // the rows that have a column in a range are read, or all written at once (Vbox)
+	// a key is written, or as many as a transaction has operations are read, neighbours of each other
+	Snapshots
+	Bank       // two accounts are read and written, or all of them are read (Jepsen)
+	Ranges     // neighbours are read at once, and one of them may be written; a store may have none of some at first
+	CTwitter   // users tweet, follow each other and look at tweets (Cobra)
+	Predicates // the rows that have a column in a range are read, or all written at once (Vbox)
 )
 
-var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "snapshots", "bank", "ranges", "c-twitter", "predicates"}
+var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "snapshots", "bank",
+	"ranges", "c-twitter", "predicates"}
 
 func (w Workload) String() string { return workloadNames[w] }
 
@@ -106,8 +108,8 @@ type Config struct {
 	Sessions     int // 24
 	Operations   int // 8 per transaction, with Append at most; Mini, Lightweight and CTwitter have their own
 	// Keys is how many keys there are, 10000; with Append, how many lists at a
-	// time; with CTwitter, how many users; with Predicates, how many rows. Beyond 4 million they are not tabled, and memory
-	// depends on how many of them are written instead.
+	// time; with CTwitter, how many users; with Predicates, how many rows. Beyond 4 million they are not tabled, and
+	// memory depends on how many of them are written instead.
 	Keys int
 
 	Workload Workload
@@ -208,8 +210,8 @@ type Preset struct {
 	set        func(*Config)
 }
 
-// Presets are all workloads, which generate and canary take alike, or those for a real store: values that repeat, a billion
-// keys and who follows whom are for a simulated one.
+// Presets are all workloads, which generate and canary take alike, or those for a real store: values that repeat, a
+// billion keys and who follows whom are for a simulated one.
 func Presets(live bool) []Preset {
 	return slices.DeleteFunc(slices.Clone(presets), func(p Preset) bool {
 		var c Config
@@ -220,11 +222,13 @@ func Presets(live bool) []Preset {
 
 var presets = []Preset{
 	{"general", "each operation reads or writes a random key", workload(General, 0.5)},
-	{"rh", "VeriStrong's: 95% reads, half of the keys with duplicate values; 20 sessions, 10,000 transactions of 20 operations, 5,000 keys", veriStrong(0.95, 0.5)},
+	{"rh", "VeriStrong's: 95% reads, half of the keys with duplicate values; 20 sessions, 10,000 transactions of 20 " +
+		"operations, 5,000 keys", veriStrong(0.95, 0.5)},
 	{"bl", "as rh, with 50% reads", veriStrong(0.5, 0.5)},
 	{"wh", "as rh, with 30% reads", veriStrong(0.3, 0.5)},
 	{"hd", "as bl, with fewer different values", veriStrong(0.5, 1.5)},
-	{"large", "PolySI's: 1,000,000 transactions of 15 operations, a billion keys", func(c *Config) { // PolySI 5.1.1, its short transactions
+	// PolySI 5.1.1, its short transactions
+	{"large", "PolySI's: 1,000,000 transactions of 15 operations, a billion keys", func(c *Config) {
 		c.Workload, c.ReadShare = General, 0.5
 		c.Transactions, c.Sessions, c.Operations, c.Keys = 1_000_000, 20, 15, 1_000_000_000
 	}},
@@ -233,27 +237,37 @@ var presets = []Preset{
 	{"blindw-rh", "as blindw-rw, 80% read", workload(BlindW, 0.8)},
 	{"blindw-wh", "as blindw-rw, 20% read", workload(BlindW, 0.2)},
 	{"blindw-rr", "all only read", workload(ReadOnly, 1)},
-	{"blindw-pred", "Vbox's: the rows that have one of two columns in a range, up to a tenth of them, are read, or all given one value; from pc on", func(c *Config) { // Vbox 4.1
+	// Vbox 4.1
+	{"blindw-pred", "Vbox's: the rows that have one of two columns in a range, up to a tenth of them, are read, or all " +
+		"given one value; from pc on", func(c *Config) {
 		c.Workload, c.ReadShare, c.Operations = Predicates, 0.5, 1
 	}},
-	{"predicates", "each operation is one of blindw-pred's, or deletes such rows, or reads a row and writes it, also where it is gone", func(c *Config) {
+	{"predicates", "each operation is one of blindw-pred's, or deletes such rows, or reads a row and writes it, also " +
+		"where it is gone", func(c *Config) {
 		c.Workload, c.ReadShare, c.Operations, c.Keys, c.Rows = Predicates, 0.5, 4, 100, true
 	}},
-	{"mini", "MTC's mini-transactions: one key or two are read, and some of what was read is written", workload(Mini, 0.5)},
-	{"lwt", "MTC's lightweight transactions: compare and set of one key", func(c *Config) { c.Workload, c.ReadShare, c.NoReads = Lightweight, 0, true }},
-	{"c-twitter", "Cobra's, as AWDIT uses it: keys are users, who tweet, follow each other and look at tweets; 50 sessions, some 7.6 operations a transaction", func(c *Config) { // Cobra 6, as AWDIT 5.4 uses it
+	{"mini", "MTC's mini-transactions: one key or two are read, and some of what was read is written",
+		workload(Mini, 0.5)},
+	{"lwt", "MTC's lightweight transactions: compare and set of one key",
+		func(c *Config) { c.Workload, c.ReadShare, c.NoReads = Lightweight, 0, true }},
+	// Cobra 6, as AWDIT 5.4 uses it
+	{"c-twitter", "Cobra's, as AWDIT uses it: keys are users, who tweet, follow each other and look at tweets; 50 " +
+		"sessions, some 7.6 operations a transaction", func(c *Config) {
 		c.Workload, c.Sessions, c.Keys = CTwitter, 50, 4400
 	}},
-	{"append", "Elle's: lists, read and appended to, up to four operations, ten lists at a time", func(c *Config) { // Elle, as its generator of histories has it
+	// Elle, as its generator of histories has it
+	{"append", "Elle's: lists, read and appended to, up to four operations, ten lists at a time", func(c *Config) {
 		c.Workload, c.ReadShare = Append, 0.5
 		c.Operations, c.Keys = 4, 10
 	}},
 	{"mix", "general, blindw-rw, mini and append by turns, on registers and lists", workload(Mix, 0.5)},
-	{"snapshots", "one key is written, or neighbours are read: two readers that see two writes in two orders are a long fork", workload(Snapshots, 0.5)},
+	{"snapshots", "one key is written, or neighbours are read: two readers that see two writes in two orders are a long " +
+		"fork", workload(Snapshots, 0.5)},
 	{"bank", "transfers between two of ten accounts, and reads of all of them", func(c *Config) {
 		c.Workload, c.ReadShare, c.Keys = Bank, 0.3, 10
 	}},
-	{"ranges", "neighbours are read at once, and one of them may be written; some are not there at first", workload(Ranges, 0.3)},
+	{"ranges", "neighbours are read at once, and one of them may be written; some are not there at first",
+		workload(Ranges, 0.3)},
 }
 
 // lists tells whether the workload has keys that hold lists.
@@ -261,7 +275,8 @@ func (c *Config) lists() bool { return c.Workload == Append || c.Workload == Mix
 
 // WithDefaults fills in the zero fields and refuses what makes no sense.
 func (c Config) WithDefaults() (Config, error) {
-	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) || int(c.Distribution) >= len(distributionNames) {
+	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) ||
+		int(c.Distribution) >= len(distributionNames) {
 		return c, fmt.Errorf("level, workload or distribution is none of this package's constants")
 	}
 	c.fill()
@@ -320,7 +335,8 @@ func (c *Config) checkNumbers() error {
 		value, max int
 	}{
 		{"transactions", c.Transactions, 1<<31 - 1}, {"sessions", c.Sessions, 1 << 20}, {"operations", c.Operations, 1 << 20},
-		{"keys", c.Keys, 1 << 40}, {"duplicate values", c.DuplicateValues, 1 << 24}, {"appends of a list", c.ListAppends, 1 << 20}, {"planted anomalies", c.Planted, 1 << 30},
+		{"keys", c.Keys, 1 << 40}, {"duplicate values", c.DuplicateValues, 1 << 24},
+		{"appends of a list", c.ListAppends, 1 << 20}, {"planted anomalies", c.Planted, 1 << 30},
 	} {
 		if f.value < 1 || f.value > f.max {
 			return fmt.Errorf("%s: %d is out of range; use 1 to %d", f.name, f.value, f.max)
@@ -330,7 +346,8 @@ func (c *Config) checkNumbers() error {
 		name  string
 		value float64
 	}{
-		{"read share", c.ReadShare}, {"abort rate", c.AbortRate}, {"unknown rate", c.UnknownRate}, {"duplicates", c.Duplicates}, {"stale", c.Stale},
+		{"read share", c.ReadShare}, {"abort rate", c.AbortRate}, {"unknown rate", c.UnknownRate},
+		{"duplicates", c.Duplicates}, {"stale", c.Stale},
 	} {
 		if !(f.value >= 0 && f.value <= 1) {
 			return fmt.Errorf("%s: %v is no share; use a number from 0 to 1", f.name, f.value)
@@ -352,8 +369,10 @@ func (c *Config) checkNumbers() error {
 
 // checkWorkload refuses what the workload, or the level with it, can't have.
 func (c *Config) checkWorkload() error {
-	if c.Level == LIN && (c.lists() || c.Workload == Snapshots || c.Workload == Bank || c.Workload == Ranges || c.Workload == CTwitter) {
-		return fmt.Errorf("lin is about transactions of one key, and those of workload %v have several; use general, blindw, mini, read-only or lwt", c.Workload)
+	if c.Level == LIN && (c.lists() || c.Workload == Snapshots || c.Workload == Bank || c.Workload == Ranges ||
+		c.Workload == CTwitter) {
+		return fmt.Errorf("lin is about transactions of one key, and those of workload %v have several; use general, "+
+			"blindw, mini, read-only or lwt", c.Workload)
 	}
 	if c.Workload == CTwitter && c.Duplicates > 0 {
 		return fmt.Errorf("duplicates: a tweet's number is its own; use 0 with workload c-twitter")
@@ -362,7 +381,8 @@ func (c *Config) checkWorkload() error {
 		return fmt.Errorf("users: %d are too many; use at most %d", c.Keys, usersMax)
 	}
 	if c.Workload == Predicates && (c.Level.chooses() || c.Level == LIN) {
-		return fmt.Errorf("level %v: the rows of a range are read from one state of the table; use pc or a stronger level with workload %v", c.Level, c.Workload)
+		return fmt.Errorf("level %v: the rows of a range are read from one state of the table; use pc or a stronger level "+
+			"with workload %v", c.Level, c.Workload)
 	}
 	if c.Workload == Predicates && (c.Keys > tableMax || c.Duplicates > 0 || c.Initial == record.InitialZero) {
 		return fmt.Errorf("rows: use at most %d, no duplicates and initial absent with workload %v", tableMax, c.Workload)
@@ -386,7 +406,8 @@ func (c *Config) checkAnomaly() error {
 	}
 	a := anomalyNamed(c.Anomaly)
 	if a == nil {
-		return fmt.Errorf("anomaly %q: use one of %s", c.Anomaly, strings.Join(slices.Concat(Anomalies(), ListAnomalies()), ", "))
+		return fmt.Errorf("anomaly %q: use one of %s", c.Anomaly,
+			strings.Join(slices.Concat(Anomalies(), ListAnomalies()), ", "))
 	}
 	if c.Level == LIN && a.keys() > 1 {
 		return fmt.Errorf("lin is about transactions of one key, and those of anomaly %s have several", c.Anomaly)
@@ -395,7 +416,8 @@ func (c *Config) checkAnomaly() error {
 		return fmt.Errorf("anomaly %s takes %d sessions, and there are %d; use more", c.Anomaly, n, c.Sessions)
 	}
 	if n := len(a.steps) * c.Planted; c.Transactions < n {
-		return fmt.Errorf("anomaly %s, planted %d times, takes %d transactions, and there are %d; use more", c.Anomaly, c.Planted, n, c.Transactions)
+		return fmt.Errorf("anomaly %s, planted %d times, takes %d transactions, and there are %d; use more", c.Anomaly,
+			c.Planted, n, c.Transactions)
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ type Drawer struct {
 	steps []Step
 }
 
-// NewDrawer makes a drawer for the workload, operations, keys, distribution and read share of cfg, which has its defaults. What
-// transactions of CTwitter do depends on what they read, and is not drawn.
+// NewDrawer makes a drawer for the workload, operations, keys, distribution and read share of cfg, which has its
+// defaults. What transactions of CTwitter do depends on what they read, and is not drawn.
 func NewDrawer(cfg Config, rng *rand.Rand) *Drawer {
 	d := &Drawer{cfg: cfg, rng: rng}
 	switch cfg.Workload {
@@ -226,8 +226,8 @@ func (d *Drawer) snapshot(n int) {
 	}
 }
 
-// bank adds a transfer between two accounts, or reads of all. Amounts are not drawn, as they depend on what is read: a wrong total
-// is an update that was lost or read in part, and who wrote what shows that.
+// bank adds a transfer between two accounts, or reads of all. Amounts are not drawn, as they depend on what is read: a
+// wrong total is an update that was lost or read in part, and who wrote what shows that.
 func (d *Drawer) bank() {
 	if d.kind(record.Write) == record.Read || d.cfg.Keys == 1 {
 		d.steps = append(d.steps, Step{Kind: record.Read, Range: d.cfg.Keys})
@@ -258,7 +258,8 @@ func (d *Drawer) predicates(n int) {
 		if i == 0 || d.cfg.Rows {
 			kind = d.kind(record.Write)
 		}
-		s := Step{Kind: record.PredicateRead, Column: d.rng.IntN(2), Item: 1 + d.rng.IntN(keys), Range: 1 + d.rng.IntN(max(1, keys/10))}
+		s := Step{Kind: record.PredicateRead, Column: d.rng.IntN(2), Item: 1 + d.rng.IntN(keys),
+			Range: 1 + d.rng.IntN(max(1, keys/10))}
 		if kind == record.Write {
 			s.Kind = record.PredicateWrite
 			if d.cfg.Rows { // with this share half of the rows are there

@@ -234,7 +234,8 @@ func (g *Generator) schedule(i int) {
 
 // newRecord begins the record of session s's next transaction.
 func (g *Generator) newRecord(s *session, start, end int64) record.Transaction {
-	t := record.Transaction{DB: g.cfg.DB, Session: s.name, Seq: s.seq, HasSeq: true, ID: s.name + "#" + strconv.FormatInt(s.seq, 10)}
+	t := record.Transaction{DB: g.cfg.DB, Session: s.name, Seq: s.seq, HasSeq: true,
+		ID: s.name + "#" + strconv.FormatInt(s.seq, 10)}
 	s.seq++
 	if !g.cfg.NoTimes {
 		t.Start, t.End, t.HasTimes = start+s.skew, end+s.skew, true

@@ -9,8 +9,8 @@ import (
 
 // rows is the state of Predicates: a table "t" with columns v1 and v2 of integers, of which ranges are read or
 // written (BlindW-Pred, Vbox 4.1). The first transaction inserts all rows. An operation is about the rows that have one
-// column within a range, of which there are up to a tenth: it reads them, or gives both columns of all of them one value
-// each, or deletes them. With Config.Rows some are about one row.
+// column within a range, of which there are up to a tenth: it reads them, or gives both columns of all of them one
+// value each, or deletes them. With Config.Rows some are about one row.
 type rows struct {
 	held   []tuple
 	counts [2][]int32 // by column, how many rows hold a value

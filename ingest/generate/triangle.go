@@ -98,7 +98,8 @@ func NewTriangle(cfg TriangleConfig) (*Triangle, error) {
 		pairs /= 2
 	}
 	if edges := pairs * cfg.Density; edges > edgesMax {
-		return nil, fmt.Errorf("the graph has %.0f edges; use fewer nodes or a lower density, for at most %d", edges, edgesMax)
+		return nil, fmt.Errorf("the graph has %.0f edges; use fewer nodes or a lower density, for at most %d", edges,
+			edgesMax)
 	}
 	t := &Triangle{cfg: cfg, adjacent: make([][]int32, cfg.Nodes), names: make([]string, cfg.Nodes)}
 	for a := range t.names {

@@ -78,5 +78,6 @@ func (m *builder) transaction(session string, seq int, status record.Status) rec
 
 // made is the finished history.
 func (m *builder) made(file, format string, initial record.Initial, txns []record.Transaction) History {
-	return History{File: file, Format: format, DB: record.DefaultDB, Header: record.Header{Initial: &initial}, Transactions: txns}
+	return History{File: file, Format: format, DB: record.DefaultDB, Header: record.Header{Initial: &initial},
+		Transactions: txns}
 }

@@ -166,7 +166,8 @@ func (c *cobra) parse(in *input, number int, b []byte, extra int) ([]record.Tran
 		case word(0) == cobraInit || word(0) == cobraNull || word(1) == cobraInit || word(1) == cobraNull:
 			c.op(record.Read, word(2), record.Null)
 		case word(1) == cobraDelete || word(1) == cobraMissing:
-			return nil, bad(reject.Unsupported, "the read of key %d returned the mark %#x for a deleted or missing key", word(2), word(1))
+			return nil, bad(reject.Unsupported, "the read of key %d returned the mark %#x for a deleted or missing key", word(2),
+				word(1))
 		default:
 			c.op(record.Read, word(2), c.value(word(1)))
 		}

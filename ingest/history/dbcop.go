@@ -145,7 +145,8 @@ func (d *dbcop) transaction(session string, t uint64) (record.Transaction, error
 			return record.Transaction{}, err
 		}
 		if b[0] > 1 || b[17] > 1 {
-			return record.Transaction{}, d.bad(fmt.Sprintf("%s#%d, event %d", session, t+1, e+1), "a flag is %d or %d, neither 0 nor 1", b[0], b[17])
+			return record.Transaction{}, d.bad(fmt.Sprintf("%s#%d, event %d", session, t+1, e+1),
+				"a flag is %d or %d, neither 0 nor 1", b[0], b[17])
 		}
 		kind, failed := record.OpKind(b[0]), b[17] == 0 // record.Read and record.Write
 		if failed {
@@ -163,7 +164,8 @@ func (d *dbcop) transaction(session string, t uint64) (record.Transaction, error
 	case 1:
 		status = record.Committed
 	default:
-		return record.Transaction{}, d.bad(fmt.Sprintf("%s#%d", session, t+1), "the success of the transaction is %d, neither 0 nor 1", flag[0])
+		return record.Transaction{}, d.bad(fmt.Sprintf("%s#%d", session, t+1),
+			"the success of the transaction is %d, neither 0 nor 1", flag[0])
 	}
 	d.drop(status)
 	return d.builder.transaction(session, int(t)+1, status), nil

@@ -67,7 +67,8 @@ func readDbcopJSON(in *input) ([]History, error) {
 	case json.Delim('{'):
 		err = d.wrapped()
 	default:
-		err = d.refuse(reject.New(reject.WrongType, "want an array of sessions, or an object that has one in its field data, not %s", describe(t)))
+		err = d.refuse(reject.New(reject.WrongType,
+			"want an array of sessions, or an object that has one in its field data, not %s", describe(t)))
 	}
 	if err == nil {
 		err = d.end(true)

@@ -45,7 +45,8 @@ func readDbcopYAML(in *input) ([]History, error) {
 		return nil, err
 	}
 	if len(text) > dbcopYAMLMax {
-		return nil, in.reject(reject.TooLarge, "the YAML has more than %d bytes, the limit; dbcop's bincode and JSON have none", dbcopYAMLMax)
+		return nil, in.reject(reject.TooLarge,
+			"the YAML has more than %d bytes, the limit; dbcop's bincode and JSON have none", dbcopYAMLMax)
 	}
 	var document, more yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(blankHead(text)))
@@ -137,7 +138,8 @@ func (d *dbcopYAML) transaction(session string, seq int, n *yaml.Node) (none rec
 
 func (d *dbcopYAML) event(n *yaml.Node) error {
 	var write, variable, value, success *yaml.Node
-	if err := d.fields(n, []string{"write", "variable", "value", "success"}, &write, &variable, &value, &success); err != nil {
+	if err := d.fields(n, []string{"write", "variable", "value", "success"}, &write, &variable, &value,
+		&success); err != nil {
 		return err
 	}
 	kind := record.Read

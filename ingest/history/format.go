@@ -24,8 +24,9 @@ type format struct {
 var formats = []format{
 	{dbcopJSONFormat, looksDbcopJSON, readDbcopJSON, spec{write: writeDbcopJSON, aborted: true, scalars: true,
 		numbers: true, valueMax: math.MaxUint64, initial: initialMark}},
-	{isowatchFormat, looksIsowatch, readIsowatch, spec{write: writeIsowatch, aborted: true, unknown: true, scalars: true, lists: true,
-		times: timesMaybe, initial: initialNull, overwrites: true}},
+	{isowatchFormat, looksIsowatch, readIsowatch,
+		spec{write: writeIsowatch, aborted: true, unknown: true, scalars: true, lists: true,
+			times: timesMaybe, initial: initialNull, overwrites: true}},
 	{polysiFormat, looksPolysi, readPolysi, spec{write: writePolysi, aborted: true, scalars: true,
 		numbers: true, valueMax: math.MaxInt64, initial: initialCode, overwrites: true}},
 	{awditFormat, looksAwdit, readAwdit, spec{write: writeAwdit, scalars: true, numbers: true, valueMax: math.MaxUint64}},
@@ -40,12 +41,15 @@ var formats = []format{
 	{cobraFormat, looksCobra, readCobraLog, spec{write: writeCobra, unknown: true, scalars: true, initial: initialNull}},
 	{porcupineLog, looksEtcdLog, readEtcdLog, spec{write: writeEtcdLog, aborted: true, unknown: true, scalars: true,
 		times: timesMaybe, initial: initialNull, overwrites: true}},
-	{porcupineKV, looksPorcupineKV, readPorcupineKV, spec{write: writePorcupineKV, aborted: true, unknown: true, scalars: true,
-		times: timesMaybe, initial: initialNull, overwrites: true}},
-	{jepsenEDN, looksJepsenEDN, readJepsenEDN, spec{write: writeJepsen, aborted: true, unknown: true, scalars: true, lists: true,
-		times: timesMaybe, initial: initialNull, overwrites: true}},
-	{jepsenJSON, looksJepsenJSON, readJepsenJSON, spec{write: writeJepsen, aborted: true, unknown: true, scalars: true, lists: true,
-		times: timesMaybe, initial: initialNull, overwrites: true}},
+	{porcupineKV, looksPorcupineKV, readPorcupineKV,
+		spec{write: writePorcupineKV, aborted: true, unknown: true, scalars: true,
+			times: timesMaybe, initial: initialNull, overwrites: true}},
+	{jepsenEDN, looksJepsenEDN, readJepsenEDN,
+		spec{write: writeJepsen, aborted: true, unknown: true, scalars: true, lists: true,
+			times: timesMaybe, initial: initialNull, overwrites: true}},
+	{jepsenJSON, looksJepsenJSON, readJepsenJSON,
+		spec{write: writeJepsen, aborted: true, unknown: true, scalars: true, lists: true,
+			times: timesMaybe, initial: initialNull, overwrites: true}},
 	{dbcopFormat, looksDbcop, readDbcop, spec{write: writeDbcop, aborted: true, scalars: true,
 		numbers: true, valueMax: math.MaxUint64, initial: initialCode, overwrites: true}},
 }
@@ -100,7 +104,8 @@ func (in *input) choose() (*format, error) {
 	if isReadError(err) {
 		return nil, err
 	}
-	return nil, in.reject(reject.ForeignBytes, "the bytes, beginning with %s, are of no format that is recognised: %s", excerpt(head), list(Formats()))
+	return nil, in.reject(reject.ForeignBytes, "the bytes, beginning with %s, are of no format that is recognised: %s",
+		excerpt(head), list(Formats()))
 }
 
 // excerpt shows the beginning of foreign bytes.

@@ -145,7 +145,8 @@ func (p *histParser) more() bool {
 
 func (p *histParser) bracket() *reject.Error {
 	if p.p >= len(p.line) || p.line[p.p] != '[' {
-		return reject.New(reject.ForeignBytes, "want a transaction in [ ], a comment behind //, or a line of dashes, not %.40q", p.rest())
+		return reject.New(reject.ForeignBytes,
+			"want a transaction in [ ], a comment behind //, or a line of dashes, not %.40q", p.rest())
 	}
 	p.p++
 	p.blanks()
@@ -190,7 +191,8 @@ func (p *histParser) event() (kind record.OpKind, name []byte, value *uint64, er
 		kind = record.Write
 	case bytes.HasPrefix(p.rest(), []byte("==")):
 	default:
-		return 0, nil, nil, reject.New(reject.BadStructure, "want := (a write) or == (a read) behind the variable %.40s, not %.40q", name, p.rest())
+		return 0, nil, nil, reject.New(reject.BadStructure,
+			"want := (a write) or == (a read) behind the variable %.40s, not %.40q", name, p.rest())
 	}
 	p.p += 2
 	if kind == record.Read && p.p < len(p.line) && p.line[p.p] == '?' {

@@ -143,7 +143,8 @@ func cut(in *input, work chan<- chunk, order chan<- chan batch, free <-chan []by
 		atEnd := err == io.EOF || err == io.ErrUnexpectedEOF
 		if err != nil && !atEnd {
 			// What came before is in order; the error comes after it.
-			if whole := bytes.LastIndexByte(buf, '\n') + 1; whole > 0 && !hand(chunk{data: buf[:whole], line: line, offset: offset, first: first}) {
+			if whole := bytes.LastIndexByte(buf, '\n') + 1; whole > 0 &&
+				!hand(chunk{data: buf[:whole], line: line, offset: offset, first: first}) {
 				return
 			}
 			fail(err)
@@ -168,7 +169,8 @@ func cut(in *input, work chan<- chunk, order chan<- chan batch, free <-chan []by
 			return
 		}
 		if len(rest) > in.opt.RecordMax {
-			fail(in.at(reject.New(reject.TooLarge, "the line has more than %d bytes, the limit of a record", in.opt.RecordMax), line, offset))
+			fail(in.at(reject.New(reject.TooLarge, "the line has more than %d bytes, the limit of a record", in.opt.RecordMax),
+				line, offset))
 			return
 		}
 	}
@@ -283,7 +285,8 @@ func (r *read) histories(in *input) ([]History, error) {
 		return nil, in.reject(reject.EmptyInput, "there is no transaction in the file")
 	}
 	if records.Summary().Regular {
-		return []History{{File: in.name, Format: isowatchFormat, DB: records.At(0).DB, Header: r.header, Events: r.eventsOf(records.At(0).DB), Records: records}}, nil
+		return []History{{File: in.name, Format: isowatchFormat, DB: records.At(0).DB, Header: r.header,
+			Events: r.eventsOf(records.At(0).DB), Records: records}}, nil
 	}
 	txns := records.Transactions()
 	places, sizes := map[string]int{}, []int{} // of the databases
@@ -314,7 +317,8 @@ func (r *read) histories(in *input) ([]History, error) {
 			return nil, err
 		}
 		txns := parts[i].txns
-		out[i] = History{File: in.name, Format: isowatchFormat, DB: txns[0].DB, Header: r.header, Events: r.eventsOf(txns[0].DB), Transactions: txns, Duplicates: duplicates}
+		out[i] = History{File: in.name, Format: isowatchFormat, DB: txns[0].DB, Header: r.header,
+			Events: r.eventsOf(txns[0].DB), Transactions: txns, Duplicates: duplicates}
 	}
 	return out, nil
 }

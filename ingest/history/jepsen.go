@@ -168,7 +168,8 @@ func readEvents(in *input, isJSON bool) ([]jepsenEvent, error) {
 func newEvent(v any) (e jepsenEvent, err *reject.Error) {
 	m := untagged(v)
 	if _, isMap := m.(mapping); !isMap {
-		return jepsenEvent{}, reject.New(reject.WrongType, "want the map of an operation, {:type :invoke, …}, not %.60s", appendText(nil, m))
+		return jepsenEvent{}, reject.New(reject.WrongType, "want the map of an operation, {:type :invoke, …}, not %.60s",
+			appendText(nil, m))
 	}
 	process, _ := fieldOf(m, "process")
 	if e.session, e.skip, err = sessionOf(untagged(process)); err != nil || e.skip {
@@ -203,7 +204,8 @@ func sessionOf(process any) (name string, skip bool, err *reject.Error) {
 	if w, isWord := wordOf(process); isWord && strings.TrimPrefix(w, ":") == "nemesis" {
 		return "", true, nil
 	}
-	return "", false, reject.In(":process", reject.WrongType, "want an integer or :nemesis, not %.60s", appendText(nil, process))
+	return "", false, reject.In(":process", reject.WrongType, "want an integer or :nemesis, not %.60s",
+		appendText(nil, process))
 }
 
 func kindOf(m any) (eventKind, *reject.Error) {
@@ -237,7 +239,8 @@ func newBody(f string, v any) (body, *reject.Error) {
 		return body{value: v}, nil
 	}
 	if v != nil && !isList {
-		return body{}, reject.In(":value", reject.WrongType, "want a vector of micro-operations, [[:r k v] …], not %.60s", appendText(nil, v))
+		return body{}, reject.In(":value", reject.WrongType, "want a vector of micro-operations, [[:r k v] …], not %.60s",
+			appendText(nil, v))
 	}
 	b := body{isTxn: true, micros: make([]micro, len(list))}
 	for i, e := range list {
@@ -268,18 +271,22 @@ func isMicro(v any) bool {
 func newMicro(v any) (micro, *reject.Error) {
 	list, isList := untagged(v).([]any)
 	if !isList || len(list) == 0 {
-		return micro{}, reject.New(reject.WrongType, "want a micro-operation, [:r k v], [:w k v] or [:append k v], not %.60s", appendText(nil, v))
+		return micro{}, reject.New(reject.WrongType, "want a micro-operation, [:r k v], [:w k v] or [:append k v], not %.60s",
+			appendText(nil, v))
 	}
 	w, _ := wordOf(untagged(list[0]))
 	kind, known := microKinds[strings.TrimPrefix(w, ":")]
 	if !known {
-		return micro{}, reject.New(reject.UnknownOp, "no record can say what the micro-operation %.60s does: want [:r k v], [:w k v] or [:append k v]", appendText(nil, v))
+		return micro{}, reject.New(reject.UnknownOp,
+			"no record can say what the micro-operation %.60s does: want [:r k v], [:w k v] or [:append k v]",
+			appendText(nil, v))
 	}
 	if len(list) == 2 && kind == record.Read {
 		list = append(list[:2:2], nil)
 	}
 	if len(list) != 3 {
-		return micro{}, reject.New(reject.WrongLength, "a micro-operation has three elements, not %d: %.60s", len(list), appendText(nil, v))
+		return micro{}, reject.New(reject.WrongLength, "a micro-operation has three elements, not %d: %.60s", len(list),
+			appendText(nil, v))
 	}
 	m := micro{kind: kind, key: nameOf(list[1]), value: valueOf(untagged(list[2]))}
 	if kind == record.Read && m.value.Kind == record.KindList && m.value.Text == "[]" {

@@ -274,9 +274,13 @@ const wordPart = `[\pL0-9.*+!\-_?$%&=<>:#']`
 
 var (
 	ednWord = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(/|(:[\pL0-9.*+!\-_?$%&=<>#']|[\pL.*+!\-_?$%&=<>])` + wordPart + `*(/` + wordPart + `+)?)$`)
+		return regexp.MustCompile(`^(/|(:[\pL0-9.*+!\-_?$%&=<>#']|[\pL.*+!\-_?$%&=<>])` + wordPart + `*(/` + wordPart +
+			`+)?)$`)
 	})
-	tagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\pL` + wordPart + `*(/` + wordPart + `+)?$`) })
+	tagName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\pL` + wordPart + `*(/` + wordPart +
+			`+)?$`)
+	})
 )
 
 // word reads a number or a name.

@@ -252,9 +252,12 @@ func (e *encoder) cannot(a *attempt) error {
 	if a.status == record.Aborted {
 		return nil
 	}
-	e2 := reject.In(":f", reject.Unsupported, "no record can say what :%.60s does: want :txn, or read, write and cas, acquire and release, add and read of a set, or get, put and append", a.f)
+	e2 := reject.In(":f", reject.Unsupported,
+		"no record can say what :%.60s does: want :txn, or read, write and cas, acquire and release, add and read of a "+
+			"set, or get, put and append", a.f)
 	if a.f == "" {
-		e2 = reject.In(":f", reject.MissingField, "an operation without :f must have micro-operations for its :value: [[:r k v] …]")
+		e2 = reject.In(":f", reject.MissingField,
+			"an operation without :f must have micro-operations for its :value: [[:r k v] …]")
 	}
 	return e.in.at(e2, a.line, a.offset)
 }
@@ -290,7 +293,8 @@ func (e *encoder) set(a *attempt) error {
 			has[setPrefix+nameOf(v)] = true
 		}
 		if e.made+len(e.elements) > encodedMax {
-			return a.bad(e.in, reject.TooLarge, "the reads of the set say more than %d times whether an element is in it", encodedMax)
+			return a.bad(e.in, reject.TooLarge, "the reads of the set say more than %d times whether an element is in it",
+				encodedMax)
 		}
 		for _, key := range e.elements {
 			v := record.Null
@@ -308,7 +312,9 @@ func (e *encoder) bank(a *attempt) error {
 	case a.status == record.Aborted && a.f == "transfer":
 		return nil
 	case a.f == "transfer":
-		return a.bad(e.in, reject.Unsupported, "a transfer adds to balances without saying what they were, and others of this history read them: no record can say that")
+		return a.bad(e.in, reject.Unsupported,
+			"a transfer adds to balances without saying what they were, and others of this history read them: no record can "+
+				"say that")
 	case a.f != "read":
 		return e.cannot(a)
 	case !a.says() || a.value == nil:
@@ -374,7 +380,8 @@ func (e *encoder) register(a *attempt) error {
 		e.write(a, key, next)
 	case "add":
 		if a.status != record.Aborted {
-			return a.bad(e.in, reject.Unsupported, "a counter's add does not say what it added to, and others of this history read it: no record can say that")
+			return a.bad(e.in, reject.Unsupported,
+				"a counter's add does not say what it added to, and others of this history read it: no record can say that")
 		}
 	default:
 		return e.cannot(a)

@@ -86,7 +86,8 @@ func (j *jsonInput) explain(err error, field string) error {
 		return j.in.at(reject.In(field, reject.Truncated, "the JSON ends in the middle"), j.lineAt(j.read), j.read)
 	case errors.As(err, &syntax):
 		// Offset counts from the beginning of the input, 1-based.
-		return j.in.at(reject.In(field, reject.BadJSON, "this is no JSON: %v", err), j.lineAt(syntax.Offset-1), syntax.Offset-1)
+		return j.in.at(reject.In(field, reject.BadJSON, "this is no JSON: %v", err), j.lineAt(syntax.Offset-1),
+			syntax.Offset-1)
 	case errors.As(err, &typed):
 		if typed.Field != "" {
 			field = strings.TrimPrefix(field+"."+typed.Field, ".")

@@ -72,7 +72,8 @@ func (l *lined) deduplicate(in *input) (dropped int, err error) {
 		t := &l.txns[i]
 		if p, known := places[t.ID]; known {
 			if !codec.Equal(&l.txns[p], t) {
-				return 0, in.at(reject.In("id", reject.DuplicateID, "line %d has the id %.80q too, with other content", l.lines[p], t.ID), l.lines[i], 0)
+				return 0, in.at(reject.In("id", reject.DuplicateID, "line %d has the id %.80q too, with other content", l.lines[p],
+					t.ID), l.lines[i], 0)
 			}
 			continue
 		}
@@ -124,7 +125,9 @@ func (l *lined) sortSession(in *input, places []int) error {
 		return nil
 	}
 	if without >= 0 {
-		return in.at(reject.In("seq", reject.SeqMixed, "the record of session %.80q has no seq, and the others are not in the order of theirs", l.txns[without].Session), l.lines[without], 0)
+		return in.at(reject.In("seq", reject.SeqMixed,
+			"the record of session %.80q has no seq, and the others are not in the order of theirs", l.txns[without].Session),
+			l.lines[without], 0)
 	}
 	sorted := slices.Clone(places)
 	slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(l.txns[a].Seq, l.txns[b].Seq) })
@@ -132,7 +135,8 @@ func (l *lined) sortSession(in *input, places []int) error {
 	lines := make([]int64, len(sorted))
 	for i, p := range sorted {
 		if txns[i], lines[i] = l.txns[p], l.lines[p]; i > 0 && txns[i].Seq == txns[i-1].Seq {
-			return in.at(reject.In("seq", reject.DuplicateSeq, "line %d has the seq %d of session %.80q too", lines[i-1], txns[i].Seq, txns[i].Session), lines[i], 0)
+			return in.at(reject.In("seq", reject.DuplicateSeq, "line %d has the seq %d of session %.80q too", lines[i-1],
+				txns[i].Seq, txns[i].Session), lines[i], 0)
 		}
 	}
 	for i, p := range places {

@@ -45,7 +45,8 @@ func parsePolysi(line []byte) (op polysiOp, err *reject.Error) {
 	case bytes.HasPrefix(line, []byte("w(")):
 		op.kind = record.Write
 	default:
-		return op, reject.New(reject.ForeignBytes, "want r(key,value,session,txn) or w(key,value,session,txn), not %.40q", line)
+		return op, reject.New(reject.ForeignBytes, "want r(key,value,session,txn) or w(key,value,session,txn), not %.40q",
+			line)
 	}
 	rest, closed := bytes.CutSuffix(line[2:], []byte(")"))
 	if !closed {
@@ -161,7 +162,8 @@ func readPolysi(in *input) ([]History, error) {
 		return nil, in.reject(reject.EmptyInput, "there is no operation in the file")
 	}
 	initial := record.InitialZero
-	return []History{{File: in.name, Format: polysiFormat, DB: record.DefaultDB, Header: record.Header{Initial: &initial}, Records: p.pack()}}, nil
+	return []History{{File: in.name, Format: polysiFormat, DB: record.DefaultDB, Header: record.Header{Initial: &initial},
+		Records: p.pack()}}, nil
 }
 
 // add takes in a line.
@@ -182,7 +184,8 @@ func (p *polysi) add(op polysiOp) *reject.Error {
 	if !known {
 		place = p.begin(op)
 	} else if was := p.txns[place].session; was != op.session {
-		return reject.In("session", reject.BadStructure, "transaction %d is of session %d already, not of session %d", op.txn, was, op.session)
+		return reject.In("session", reject.BadStructure, "transaction %d is of session %d already, not of session %d", op.txn,
+			was, op.session)
 	}
 	p.scattered = p.scattered || place < len(p.txns)-1
 	p.last, p.place = op, place
@@ -261,7 +264,8 @@ func (p *polysi) pack() *packed.Records {
 			case v.negative, v.n <= math.MaxInt64:
 				c.Int(op.kind, key, v.signed())
 			default:
-				c.Op(&record.Op{Kind: op.kind, Key: string(key), Value: record.Value{Kind: record.KindNumber, Text: string(v.append(nil))}})
+				c.Op(&record.Op{Kind: op.kind, Key: string(key),
+					Value: record.Value{Kind: record.KindNumber, Text: string(v.append(nil))}})
 			}
 		}
 		c.End()

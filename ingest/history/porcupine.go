@@ -25,8 +25,8 @@ import (
 // is a register of its own, which every write of the first one writes as well,
 // in the same transaction: true for a write of v, and nil (which is what it
 // holds at first) for any other. A failed cas reads nil there. (For v = nil, which the
-// register does hold at first, it is the other way round.) In every serial order, and in every state that a transaction can see at a level at
-// which it sees all writes of another or none, the second register then
+// register does hold at first, it is the other way round.) In every serial order, and in every state that a
+// transaction can see at a level at which it sees all writes of another or none, the second register then
 // is what the first one says, so the records are valid exactly if the log is.
 
 const (
@@ -47,7 +47,8 @@ func looksEtcdLog(head []byte) bool {
 	for range 64 {
 		line, rest, _ := bytes.Cut(head, newline)
 		if _, event, found := bytes.Cut(line, etcdMark); found {
-			return etcdEvent.Match(bytes.TrimSpace(event)) && etcdOther.Match(bytes.TrimLeft(bytes.TrimPrefix(line, byteOrderMark), " \t"))
+			return etcdEvent.Match(bytes.TrimSpace(event)) &&
+				etcdOther.Match(bytes.TrimLeft(bytes.TrimPrefix(line, byteOrderMark), " \t"))
 		}
 		head = rest
 	}
@@ -91,7 +92,8 @@ func etcdEvents(in *input) ([]jepsenEvent, error) {
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, in.at(reject.New(reject.TooLarge, "the line has more than %d bytes, the limit of a record", in.opt.RecordMax), number+1, offset)
+		return nil, in.at(reject.New(reject.TooLarge, "the line has more than %d bytes, the limit of a record",
+			in.opt.RecordMax), number+1, offset)
 	case err != nil:
 		return nil, err
 	}
@@ -102,13 +104,15 @@ func etcdLine(in *input, line []byte) (jepsenEvent, *reject.Error) {
 	_, text, found := bytes.Cut(line, etcdMark)
 	if !found {
 		if len(line) > 0 && !etcdOther.Match(line) {
-			return jepsenEvent{}, reject.New(reject.ForeignBytes, "want a line of a log, INFO  jepsen.util - 3 :invoke :read nil, not %.60q", line)
+			return jepsenEvent{}, reject.New(reject.ForeignBytes,
+				"want a line of a log, INFO  jepsen.util - 3 :invoke :read nil, not %.60q", line)
 		}
 		return jepsenEvent{skip: true}, nil
 	}
 	parts := etcdEvent.FindSubmatch(text)
 	if parts == nil {
-		return jepsenEvent{}, reject.New(reject.BadStructure, "want process, type, function and value behind %q, not %.60q", etcdMark, text)
+		return jepsenEvent{}, reject.New(reject.BadStructure, "want process, type, function and value behind %q, not %.60q",
+			etcdMark, text)
 	}
 	process, err := decodeWord(in, parts[1])
 	if err != nil {
@@ -194,7 +198,8 @@ func (e *encoder) prepareRefusals(list []attempt) error {
 		}
 	}
 	if len(seen)*writes > encodedMax {
-		return e.in.reject(reject.TooLarge, "the %d values that failed cas compared with and the %d other operations take more than %d writes", len(seen), writes, encodedMax)
+		return e.in.reject(reject.TooLarge, "the %d values that failed cas compared with and the %d other operations take "+
+			"more than %d writes", len(seen), writes, encodedMax)
 	}
 	return nil
 }
@@ -204,7 +209,8 @@ func looksPorcupineKV(head []byte) bool {
 	text, found := firstEDNMap(head)
 	first, _, _ := bytes.Cut(text, []byte("}"))
 	return found && bytes.Contains(first, []byte(":type")) && bytes.Contains(first, []byte(":key")) &&
-		(bytes.Contains(first, []byte(":get")) || bytes.Contains(first, []byte(":put")) || bytes.Contains(first, []byte(":append")))
+		(bytes.Contains(first, []byte(":get")) || bytes.Contains(first, []byte(":put")) ||
+			bytes.Contains(first, []byte(":append")))
 }
 
 func readPorcupineKV(in *input) ([]History, error) { return readJepsen(in, porcupineKV) }

@@ -23,9 +23,10 @@ import (
 // another place than an earlier one did, is a read of something that nobody wrote,
 // as it is.
 //
-// Of several appends of one text that a get shows, or a put and an append, it is told by the order of lines which it was: one that
-// began after the get had ended is not in what that shows, nor one that had ended before a put began that had ended before the get
-// did begin; none stands behind one that began after it had ended, nor before one that ended before it began; and none has two places. That takes it that the store keeps real time, as lin has it: such a
+// Of several appends of one text that a get shows, or a put and an append, it is told by the order of lines which it
+// was: one that began after the get had ended is not in what that shows, nor one that had ended before a put began
+// that had ended before the get did begin; none stands behind one that began after it had ended, nor before one that
+// ended before it began; and none has two places. That takes it that the store keeps real time, as lin has it: such a
 // history has enforced clocks. Where it does not tell, the log is refused.
 //
 // A state is named by the last text in it, behind … if that was appended, which says
@@ -101,7 +102,8 @@ func (e *encoder) textOf(a *attempt) (string, error) {
 	}
 	s, isString := a.value.(string)
 	if !isString {
-		return "", e.in.at(reject.In(":value", reject.WrongType, "want a string, not %.60s", appendText(nil, a.value)), a.line, a.offset)
+		return "", e.in.at(reject.In(":value", reject.WrongType, "want a string, not %.60s", appendText(nil, a.value)),
+			a.line, a.offset)
 	}
 	return s, nil
 }
@@ -169,7 +171,9 @@ func (e *encoder) prepareStrings(list []attempt, timed bool) error {
 	}
 	for _, s := range left {
 		part := s.parts[s.key.several(s)]
-		return s.get.bad(e.in, reject.Unsupported, "the text shows %.60q, which was appended or put %d times, and nothing tells which one it is: give each operation a text of its own",
+		return s.get.bad(e.in, reject.Unsupported,
+			"the text shows %.60q, which was appended or put %d times, and nothing tells which one it is: give each operation "+
+				"a text of its own",
 			part, len(s.key.appends[part])+len(s.key.puts[part]))
 	}
 	return nil
@@ -193,9 +197,12 @@ func (e *encoder) show(a *attempt, work *int) (*shownText, error) {
 	parts, ways := k.parse(text, work)
 	switch {
 	case *work > stringWorkMax:
-		return nil, a.bad(e.in, reject.TooLarge, "the texts of the gets are too long to be taken apart: over %d comparisons", stringWorkMax)
+		return nil, a.bad(e.in, reject.TooLarge, "the texts of the gets are too long to be taken apart: over %d comparisons",
+			stringWorkMax)
 	case ways > 1:
-		return nil, a.bad(e.in, reject.Unsupported, "the text %.60q can be put together from what was put and appended in more than one way: give each operation a text that shows where it ends", text)
+		return nil, a.bad(e.in, reject.Unsupported,
+			"the text %.60q can be put together from what was put and appended in more than one way: give each operation a "+
+				"text that shows where it ends", text)
 	case ways == 0: // thin air
 		k.gets[a.end] = put(text)
 		return nil, nil
@@ -262,7 +269,8 @@ func (k *stringKey) once(state record.Value) bool {
 	if state.IsNull() {
 		return !k.emptied
 	}
-	return !slices.ContainsFunc(slices.Collect(maps.Keys(k.puts)), func(text string) bool { return put(text) == state && len(k.puts[text]) > 1 })
+	return !slices.ContainsFunc(slices.Collect(maps.Keys(k.puts)),
+		func(text string) bool { return put(text) == state && len(k.puts[text]) > 1 })
 }
 
 // makers are, by part, the operations that may have made it, as far as times tell; impossible if that is
@@ -367,7 +375,8 @@ func (e *encoder) stringOp(a *attempt) error {
 		return err
 	}
 	if a.key == "" {
-		return e.in.at(reject.In(":key", reject.MissingField, "a %s needs the :key of a string that it is on, which is a string and not empty", a.f), a.line, a.offset)
+		return e.in.at(reject.In(":key", reject.MissingField,
+			"a %s needs the :key of a string that it is on, which is a string and not empty", a.f), a.line, a.offset)
 	}
 	k := e.strings[a.key]
 	switch {

@@ -28,8 +28,8 @@ import (
 // equal timestamps the commit comes first. So the order of events is that of
 // (p, l, commit before start), and dense ranks of those are Start and End. Then
 // End(A) < Start(B), strictly, says exactly that A's commit stands before B's
-// snapshot, also at equal timestamps: they are instants of one clock (record.ClockDatabase). A commit at its own start (sts = cts, a
-// read-only transaction) can't stand before that start, as no transaction ends before it
+// snapshot, also at equal timestamps: they are instants of one clock (record.ClockDatabase). A commit at its own start
+// (sts = cts, a read-only transaction) can't stand before that start, as no transaction ends before it
 // begins: it takes the rank of the start, and so precedes nothing that starts at
 // that timestamp. That claims less than the tool would, never more: two such
 // transactions at one timestamp would each precede the other.
@@ -279,7 +279,8 @@ func (k *timekiller) operation(o *timekillerOp) *reject.Error {
 		}
 		op.Value, err = single(o.V)
 	default:
-		return reject.In("t", reject.UnknownOp, "want w, r, write or read, and for lists a, r, append or read, not %.40q", o.T)
+		return reject.In("t", reject.UnknownOp, "want w, r, write or read, and for lists a, r, append or read, not %.40q",
+			o.T)
 	}
 	if err == nil {
 		k.ops = append(k.ops, op)

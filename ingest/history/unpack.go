@@ -145,7 +145,8 @@ func (l *limited) Read(p []byte) (n int, err error) {
 		l.left -= int64(n)
 	}
 	if l.left < 0 {
-		return max(0, n-1), l.in.reject(reject.TooLarge, "the input has more than %d bytes when unpacked, the limit", l.in.opt.SizeMax)
+		return max(0, n-1), l.in.reject(reject.TooLarge, "the input has more than %d bytes when unpacked, the limit",
+			l.in.opt.SizeMax)
 	}
 	return n, err
 }

@@ -160,7 +160,8 @@ func openDir(dir string, opt Options) ([]History, error) {
 		return nil, err
 	}
 	if len(logs) == 0 || opt.Format != Auto && opt.Format != cobraFormat {
-		return nil, reject.New(reject.ForeignBytes, "the directory is not one history (Cobra's are, with logs T0.log, T1.log, …): name the files in it").At(whole(dir))
+		return nil, reject.New(reject.ForeignBytes,
+			"the directory is not one history (Cobra's are, with logs T0.log, T1.log, …): name the files in it").At(whole(dir))
 	}
 	c := newCobra(dir)
 	left := opt.SizeMax

@@ -75,7 +75,8 @@ func WrittenFormats() []string {
 func Write(out io.Writer, h *History, opt WriteOptions) (notes []string, err error) {
 	f := find(opt.Format)
 	if f == nil {
-		return nil, reject.New(reject.Unsupported, "no format that can be written is called %q: want %s", opt.Format, list(WrittenFormats()))
+		return nil, reject.New(reject.Unsupported, "no format that can be written is called %q: want %s", opt.Format,
+			list(WrittenFormats()))
 	}
 	w, err := newWriter(h, f.spec, opt)
 	if err != nil {
@@ -103,11 +104,14 @@ func WriteAll(out io.Writer, hs []History, opt WriteOptions) (notes []string, er
 		h := &hs[i]
 		switch {
 		case opt.Format != isowatchFormat:
-			return nil, reject.New(reject.Unsupported, "a file of %s has one history in it, and there are %d: name one of them", opt.Format, len(hs)).At(whole(h.File))
+			return nil, reject.New(reject.Unsupported, "a file of %s has one history in it, and there are %d: name one of them",
+				opt.Format, len(hs)).At(whole(h.File))
 		case seen[h.DB]:
-			return nil, reject.New(reject.Unsupported, "several histories are called %.80q: convert their files one by one", h.DB).At(whole(h.File))
+			return nil, reject.New(reject.Unsupported, "several histories are called %.80q: convert their files one by one",
+				h.DB).At(whole(h.File))
 		case string(codec.AppendHeader(nil, &h.Header)) != first:
-			return nil, reject.New(reject.Unsupported, "the histories are to be judged differently, and a file has one header: name one of them").At(whole(h.File))
+			return nil, reject.New(reject.Unsupported,
+				"the histories are to be judged differently, and a file has one header: name one of them").At(whole(h.File))
 		}
 		seen[h.DB] = true
 	}
@@ -193,7 +197,8 @@ func newWriter(h *History, s spec, opt WriteOptions) (*writer, error) {
 	if opt.Format == isowatchFormat {
 		return w, nil
 	}
-	for _, step := range []func() error{w.planOps, w.planInitial, w.planStatus, w.planTimes, w.planSessions, w.planValues} {
+	for _, step := range []func() error{w.planOps, w.planInitial, w.planStatus, w.planTimes, w.planSessions,
+		w.planValues} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -207,7 +212,8 @@ func (w *writer) planStatus() error {
 	for i := range w.txns {
 		switch st := w.txns[i].Status; {
 		case st == record.Unknown && !w.spec.unknown:
-			return w.cannot(i, -1, "its outcome is unknown, and the format knows none but committed ones%s", either(w.spec.aborted, " and aborted ones", ""))
+			return w.cannot(i, -1, "its outcome is unknown, and the format knows none but committed ones%s",
+				either(w.spec.aborted, " and aborted ones", ""))
 		case st == record.Aborted && !w.spec.aborted && !w.opt.DropAborted:
 			return w.cannot(i, -1, "it aborted, and the format has only committed ones; they may be left out (--drop aborted)")
 		case st == record.Aborted && !w.spec.aborted:
@@ -224,7 +230,8 @@ func (w *writer) planStatus() error {
 		}
 	}
 	w.txns, w.counts = kept, counts
-	w.note("%d aborted transactions are left out; what they wrote is a value that nobody wrote, where it was read", dropped)
+	w.note("%d aborted transactions are left out; what they wrote is a value that nobody wrote, where it was read",
+		dropped)
 	if len(kept) == 0 {
 		return reject.New(reject.EmptyInput, "no transaction is left to be written").At(whole(w.h.File))
 	}
@@ -277,13 +284,16 @@ func (w *writer) planTimes() error {
 		t := slices.IndexFunc(w.txns, func(t record.Transaction) bool { return !t.HasTimes || w.opt.DropTimes })
 		return w.cannot(t, -1, "it has no times, which the format needs")
 	case w.spec.times == timesAlways && !instants:
-		return w.cannot(0, -1, "its times are the clients', and the format's are the database's own: if these are, the header says so (\"clock\":\"database\")")
+		return w.cannot(0, -1, "its times are the clients', and the format's are the database's own: if these are, the "+
+			"header says so (\"clock\":\"database\")")
 	case w.spec.times == timesMaybe && with > 0 && instants:
 		t := slices.IndexFunc(w.txns, func(t record.Transaction) bool { return t.HasTimes })
-		return w.cannot(t, -1, "its times are the database's own, and the format's are the clients'; they may be left out (--drop times)")
+		return w.cannot(t, -1, "its times are the database's own, and the format's are the clients'; they may be left out "+
+			"(--drop times)")
 	case w.spec.times == timesNone && with > 0 && enforced && !w.opt.DropTimes:
 		t := slices.IndexFunc(w.txns, func(t record.Transaction) bool { return t.HasTimes })
-		return w.cannot(t, -1, "it has times, and the history's header makes them part of its levels; they may be left out (--drop times)")
+		return w.cannot(t, -1, "it has times, and the history's header makes them part of its levels; they may be left out "+
+			"(--drop times)")
 	case w.spec.times == timesNone && with > 0 && !w.opt.DropTimes:
 		w.note("times are left out: sser and strong-si are no more than ser and si for it")
 	}
@@ -344,7 +354,8 @@ func (w *writer) planSteps() error {
 		before, known := last[txn.Session]
 		switch {
 		case known && (txn.Start < before.start || txn.End < before.end && txn.Status == record.Committed):
-			return w.cannot(t, -1, "the clock of its session stepped back, so that its times count for nothing, and as a session of its own they would count%s",
+			return w.cannot(t, -1, "the clock of its session stepped back, so that its times count for nothing, and as a "+
+				"session of its own they would count%s",
 				either(w.spec.times == timesMaybe, "; times may be left out (--drop times)", ""))
 		case txn.Status == record.Committed:
 			last[txn.Session] = clock{txn.Start, txn.End}

@@ -22,7 +22,8 @@ func writeCobra(w *writer) error {
 	for s := range w.sessions {
 		b := c.log(s)
 		// Errors of out stay until Flush, as the writer's all do.
-		_ = out.WriteHeader(&tar.Header{Name: c.name(s), Size: int64(len(b)), Mode: 0o644, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR})
+		_ = out.WriteHeader(&tar.Header{Name: c.name(s), Size: int64(len(b)), Mode: 0o644, Typeflag: tar.TypeReg,
+			Format: tar.FormatUSTAR})
 		_, _ = out.Write(b)
 	}
 	_ = out.Close()
@@ -50,7 +51,8 @@ func WriteDir(dir string, h *History, opt WriteOptions) (notes []string, err err
 	if old, err := os.ReadDir(dir); err != nil {
 		return nil, err
 	} else if len(old) > 0 {
-		return nil, reject.New(reject.Unsupported, "the directory is not empty, and what is in it would become part of the history: name a new one").At(whole(dir))
+		return nil, reject.New(reject.Unsupported,
+			"the directory is not empty, and what is in it would become part of the history: name a new one").At(whole(dir))
 	}
 	for s := range w.sessions {
 		if err := os.WriteFile(filepath.Join(dir, c.name(s)), c.log(s), 0o644); err != nil {
@@ -98,7 +100,8 @@ func newCobraWriter(w *writer) (*cobraWriter, error) {
 			v := version{op.Key, op.Value}
 			if op.Kind == record.Write {
 				if by, twice := c.writers[v]; twice {
-					return nil, w.cannot(t, i, "it writes %.40s to key %.80q, as transaction %.80q does: every write has an id of its own, and a read names one", op.Value, op.Key, w.txns[by].ID)
+					return nil, w.cannot(t, i, "it writes %.40s to key %.80q, as transaction %.80q does: every write has an id of "+
+						"its own, and a read names one", op.Value, op.Key, w.txns[by].ID)
 				}
 				c.writers[v] = t
 			}

@@ -231,11 +231,13 @@ func (w *writer) planMissing() error {
 			op := w.txns[t].Ops[i]
 			list := w.lists[op.Key]
 			if op.Value.IsNull() || !list && w.isInitial(op.Key, op.Value) {
-				return w.cannot(t, i, "it reads %s, which proves nothing as writes are missing (coverage: partial, or a hole in seq), and would where none are", op.Value)
+				return w.cannot(t, i, "it reads %s, which proves nothing as writes are missing (coverage: partial, or a hole in "+
+					"seq), and would where none are", op.Value)
 			}
 			for _, v := range w.parts(op) {
 				if _, made := writer(op.Key, v); !made || list && op.Value.Kind != record.KindList {
-					return w.cannot(t, i, "it reads %s, which nobody else in the history wrote: none of its violations, as writes are missing (coverage: partial, or a hole in seq), and one where none are", op.Value)
+					return w.cannot(t, i, "it reads %s, which nobody else in the history wrote: none of its violations, as writes "+
+						"are missing (coverage: partial, or a hole in seq), and one where none are", op.Value)
 				}
 			}
 			return nil
@@ -276,7 +278,8 @@ func (w *writer) planUnknownInitial() error {
 		err := w.external(t, func(i int) error {
 			op := w.txns[t].Ops[i]
 			if by, made := writer(op.Key, op.Value); !made && !w.lists[op.Key] && by != byNobody && by != t {
-				return w.cannot(t, i, "it reads %s, which key %.80q may have held at first, and which somebody who had read it put back: who of them it is from, the format would say", op.Value, op.Key)
+				return w.cannot(t, i, "it reads %s, which key %.80q may have held at first, and which somebody who had read it "+
+					"put back: who of them it is from, the format would say", op.Value, op.Key)
 			}
 			return nil
 		})
@@ -321,7 +324,8 @@ func (w *writer) firstValues(initially func(t int, op record.Op) bool) (map[stri
 				case !claimed:
 					first[op.Key] = claim{op.Value, w.txns[t].Status == record.Committed, t}
 				case before.value != op.Value && !before.sure && w.counts[t]:
-					return w.cannot(t, i, "it reads %.40s, and transaction %.80q reads %.40s, each of which is what key %.80q held at first if its transaction, whose outcome is unknown, took effect",
+					return w.cannot(t, i, "it reads %.40s, and transaction %.80q reads %.40s, each of which is what key %.80q held "+
+						"at first if its transaction, whose outcome is unknown, took effect",
 						op.Value, w.txns[before.txn].ID, before.value, op.Key)
 				}
 				return nil
@@ -372,7 +376,8 @@ func (w *writer) planNil() error {
 			switch {
 			case !w.isInitialOp(op):
 			case w.txns[t].Status == record.Unknown && !(same && op.Value.IsNull()):
-				return w.cannot(t, i, "it reads %.40s, which key %.80q held before anybody wrote it, and its outcome is unknown: nil would say nothing there", op.Value, op.Key)
+				return w.cannot(t, i, "it reads %.40s, which key %.80q held before anybody wrote it, and its outcome is unknown: "+
+					"nil would say nothing there", op.Value, op.Key)
 			case wrote && own.Kind == record.Write && isNothing(own.Value) && !(same && op.Value.IsNull()):
 				return w.cannot(t, i, "it reads %s after it wrote %s, and nil would stand for both", op.Value, own.Value)
 			}

@@ -58,7 +58,9 @@ func (w *writer) moments() ([]moment, error) {
 				case txn.Status == record.Unknown:
 					continue // its process went on, and never learned
 				default:
-					return nil, w.cannot(s.txns[i+1], -1, "it begins before transaction %.80q, the one before it in its session, has ended: a process does one thing at a time", txn.ID)
+					return nil, w.cannot(s.txns[i+1], -1,
+						"it begins before transaction %.80q, the one before it in its session, has ended: a process does one thing at "+
+							"a time", txn.ID)
 				}
 			}
 			out = append(out, moment{t, true, end})
@@ -94,7 +96,8 @@ func (w *writer) arrangeTick(ms []moment) error {
 		case m.end:
 			ended[s] = true
 		case ended[s] && linked >= 0 && linked != s:
-			return w.cannot(m.txn, -1, "it begins at the tick at which the one before it in its session ends, and so do others: their lines can't be in an order that says no more than that")
+			return w.cannot(m.txn, -1, "it begins at the tick at which the one before it in its session ends, and so do "+
+				"others: their lines can't be in an order that says no more than that")
 		case ended[s]:
 			linked = s
 		}
@@ -193,7 +196,8 @@ type terms struct {
 }
 
 func newTerms(w *writer, json bool) *terms {
-	return &terms{w: w, json: json, keys: map[string]string{}, read: map[string]string{}, values: map[string]string{}, reread: map[record.Value]string{}}
+	return &terms{w: w, json: json, keys: map[string]string{}, read: map[string]string{}, values: map[string]string{},
+		reread: map[record.Value]string{}}
 }
 
 func (j *terms) decode(text string) (any, bool) {
@@ -229,7 +233,8 @@ func (j *terms) value(b []byte, t, o int, op record.Op) ([]byte, error) {
 	case j.w.isInitialOp(op):
 		return append(b, either(j.json, "null", "nil")...), nil
 	case empty && op.Kind == record.Read:
-		return b, j.w.cannot(t, o, "it reads %s, which is not what key %.80q held at first; nil means that it is", op.Value, op.Key)
+		return b, j.w.cannot(t, o, "it reads %s, which is not what key %.80q held at first; nil means that it is", op.Value,
+			op.Key)
 	case empty && op.Value.IsNull():
 		return b, j.w.cannot(t, o, "it writes null, which is not what key %.80q held at first; nil means that it is", op.Key)
 	}

@@ -149,7 +149,8 @@ func (e *etcdWriter) operation(m moment) (f, value string, err error) {
 	case kinds == "rw" && e.follows(txn, own[1]) && txn.Status != record.Aborted:
 		return "cas", "[" + text(own[0]) + " " + text(own[1]) + "]", err
 	}
-	return "", "", e.w.cannot(t, -1, "the format has reads, writes, and compare-and-swaps (a read, then a write), one a transaction%s", either(txn.Status == record.Aborted, "; aborted ones are not swaps", ""))
+	return "", "", e.w.cannot(t, -1, "the format has reads, writes, and compare-and-swaps (a read, then a write), one a "+
+		"transaction%s", either(txn.Status == record.Aborted, "; aborted ones are not swaps", ""))
 }
 
 // isRefusal recognises what a failed cas read.
@@ -169,7 +170,8 @@ func (e *etcdWriter) follows(txn *record.Transaction, i int) bool {
 		return false
 	}
 	for _, v := range e.compares {
-		if !slices.Contains(rest, record.Op{Kind: record.Write, Key: comparison(e.key, v), Value: compared(v, txn.Ops[i].Value == v)}) {
+		if !slices.Contains(rest, record.Op{Kind: record.Write, Key: comparison(e.key, v),
+			Value: compared(v, txn.Ops[i].Value == v)}) {
 			return false
 		}
 	}

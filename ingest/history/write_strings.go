@@ -29,7 +29,8 @@ func writePorcupineKV(w *writer) error {
 	s := &stringsWriter{terms: newTerms(w, false), own: w.h.Format == porcupineKV, texts: map[record.Value]string{},
 		found: map[version]version{}, wrote: map[version]int{}, shown: map[version]bool{}}
 	if !s.own {
-		w.note("values are texts from <1>, in the order in which they appear, so that a string shows what it was put together from")
+		w.note("values are texts from <1>, in the order in which they appear, so that a string shows what it was put " +
+			"together from")
 	}
 	if err := s.gather(); err != nil {
 		return err
@@ -86,10 +87,12 @@ func (s *stringsWriter) gather() error {
 // gatherOps notes what a transaction wrote, and upon what if it appends.
 func (s *stringsWriter) gatherOps(t int) error {
 	txn := &s.w.txns[t]
-	swap := len(txn.Ops) == 2 && txn.Ops[0].Kind == record.Read && txn.Ops[1].Kind == record.Write && txn.Ops[0].Key == txn.Ops[1].Key
+	swap := len(txn.Ops) == 2 && txn.Ops[0].Kind == record.Read && txn.Ops[1].Kind == record.Write &&
+		txn.Ops[0].Key == txn.Ops[1].Key
 	switch {
 	case !swap && len(txn.Ops) != 1:
-		return s.w.cannot(t, -1, "the format has gets, puts, and appends (a read, then a write of the same key), one a transaction")
+		return s.w.cannot(t, -1, "the format has gets, puts, and appends (a read, then a write of the same key), one a "+
+			"transaction")
 	case swap && txn.Status == record.Aborted:
 		return s.w.cannot(t, -1, "it appends, and aborted, so that nothing tells what it found")
 	}
@@ -101,7 +104,8 @@ func (s *stringsWriter) gatherOps(t int) error {
 		v := version{op.Key, op.Value}
 		if by, twice := s.wrote[v]; twice && !s.w.isInitial(op.Key, op.Value) {
 			if _, appended := s.found[v]; appended || swap {
-				return s.w.cannot(t, -1, "it writes %.40s to key %.80q, as transaction %.80q does, and one of them appends: a string could not show which", op.Value, op.Key, s.w.txns[by].ID)
+				return s.w.cannot(t, -1, "it writes %.40s to key %.80q, as transaction %.80q does, and one of them appends: a "+
+					"string could not show which", op.Value, op.Key, s.w.txns[by].ID)
 			}
 		}
 		s.wrote[v] = t
@@ -138,7 +142,8 @@ func (s *stringsWriter) checkAppends() error {
 		}
 		v := version{txn.Ops[1].Key, txn.Ops[1].Value}
 		if !s.shown[v] {
-			return s.w.cannot(t, 0, "no transaction that committed and only reads shows what it wrote, so that nothing would tell what it found")
+			return s.w.cannot(t, 0, "no transaction that committed and only reads shows what it wrote, so that nothing would "+
+				"tell what it found")
 		}
 		if _, written := s.wrote[s.found[v]]; !written && !s.w.isInitial(v.key, s.found[v].value) {
 			return s.w.cannot(t, 0, "it found %.40s, which nobody wrote, and an append can't show that", s.found[v].value)

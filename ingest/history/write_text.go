@@ -46,7 +46,8 @@ func writePolysi(w *writer) error {
 		}
 	}
 	if lost > 0 {
-		w.note("%d reads of aborted transactions are left out, and those of a session that follow each other become one", lost)
+		w.note("%d reads of aborted transactions are left out, and those of a session that follow each other become one",
+			lost)
 	}
 	return w.noteEmpty(empty)
 }
@@ -54,7 +55,8 @@ func writePolysi(w *writer) error {
 // noteEmpty tells that n transactions were left out, which must not be all.
 func (w *writer) noteEmpty(n int) error {
 	if n == len(w.txns) {
-		return reject.New(reject.EmptyInput, "nothing of the history is to be written in %s", w.opt.Format).At(whole(w.h.File))
+		return reject.New(reject.EmptyInput, "nothing of the history is to be written in %s", w.opt.Format).
+			At(whole(w.h.File))
 	}
 	if n > 0 {
 		w.note("%d transactions are left out, as nothing of them is to be written", n)

@@ -74,7 +74,8 @@ func (w *writer) timekillerValue(b []byte, t, i int, op record.Op, zero bool) ([
 // zeroStays tells whether keys that hold 0 before anybody writes them may be
 // written so: whether reading what is written would find out again.
 func (w *writer) zeroStays() bool {
-	return w.opt.Format == timekillerKV && w.codes == nil && w.h.Header.Initial != nil && *w.h.Header.Initial == record.InitialZero &&
+	return w.opt.Format == timekillerKV && w.codes == nil && w.h.Header.Initial != nil &&
+		*w.h.Header.Initial == record.InitialZero &&
 		timekillerInitial(w.txns) == record.InitialZero
 }
 

@@ -28,7 +28,8 @@ func (w *writer) planValues() error {
 				continue
 			}
 			if w.spec.lists && op.Kind == record.Read && isNothing(op.Value) {
-				return w.cannot(t, i, "it reads %s, which is not what key %.80q held at first, as an empty list and nil are there", op.Value, op.Key)
+				return w.cannot(t, i, "it reads %s, which is not what key %.80q held at first, as an empty list and nil are there",
+					op.Value, op.Key)
 			}
 			items, err := w.items(t, i, op)
 			if err != nil {
@@ -56,7 +57,8 @@ func (w *writer) checkInitialOp(t, i int, fit bool) error {
 	case op.Kind == record.Read && w.spec.initial == initialNone && w.txns[t].Status == record.Committed:
 		return w.cannot(t, i, "it reads %s, which key %.80q held before anybody wrote it, and the format has no initial state", op.Value, op.Key)
 	case op.Kind == record.Write && !w.spec.overwrites:
-		return w.cannot(t, i, "it writes %s, which key %.80q held before anybody wrote it, and the format can't say that again", op.Value, op.Key)
+		return w.cannot(t, i, "it writes %s, which key %.80q held before anybody wrote it, and the format can't say that "+
+			"again", op.Value, op.Key)
 	}
 	if op.Value.Kind != record.KindInt && op.Value.Kind != record.KindNull && fit && w.spec.initial == initialCode {
 		w.note("what keys held before anybody wrote them is written as 0: here %.40s", op.Value)

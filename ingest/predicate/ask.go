@@ -13,8 +13,8 @@ import (
 // OperationsMax is how many operations on registers there may be in the history without predicates.
 const OperationsMax = 1 << 22
 
-// ask adds that a statement read a row, the n-th of those that it returned or hit, or, with n < 0, one that was not there.
-// false if that was asked before, is not to be asked, or if too much is asked already.
+// ask adds that a statement read a row, the n-th of those that it returned or hit, or, with n < 0, one that was not
+// there. false if that was asked before, is not to be asked, or if too much is asked already.
 func (h *History) ask(st *statement, n int, r *row) bool {
 	if st.asked == nil {
 		st.asked = map[*row]bool{}
@@ -111,14 +111,14 @@ func (h *History) TooMuch() error {
 	return nil
 }
 
-// Size is how many operations on registers Transactions have. Those on rows are no more than the records name. Once it is more
-// than Most nothing more is asked for.
+// Size is how many operations on registers Transactions have. Those on rows are no more than the records name. Once it
+// is more than Most nothing more is asked for.
 func (h *History) Size() int { return h.size }
 
-// Explain executes the transactions in the order that proves a level, and asks for what it does not explain of the rows that
-// statements returned and hit and of those that they did not; at si and strong-si also for rows that two write of which none
-// starts when the other has committed. It returns how much that is. All that is asked for already is explained by the
-// order.
+// Explain executes the transactions in the order that proves a level, and asks for what it does not explain of the
+// rows that statements returned and hit and of those that they did not; at si and strong-si also for rows that two
+// write of which none starts when the other has committed. It returns how much that is. All that is asked for already
+// is explained by the order.
 func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 	serial, exclusive := level.Implies(verdict.SER), level == verdict.SI || level == verdict.StrongSI
 	w := h.walk()
@@ -214,13 +214,13 @@ func (w *walk) finds(st *statement, n int, r *row) bool {
 	return g.show(v) == g.show(seen)
 }
 
-// Transactions are the transactions with reads and writes of rows and registers in place of their predicate operations: as
-// much of these as was asked for. With less than all that the statements say more is allowed; what is not allowed then is not
-// allowed by the statements. Each is good until the next, as are its operations.
+// Transactions are the transactions with reads and writes of rows and registers in place of their predicate
+// operations: as much of these as was asked for. With less than all that the statements say more is allowed; what is
+// not allowed then is not allowed by the statements. Each is good until the next, as are its operations.
 //
-// With few, a read of a register that nobody writes stands in place of each that a statement of several reads has. A statement
-// reads its rows at once, and not one after the other as the registers stand here. Of the levels rc alone depends on
-// the order of reads; what of the registers breaks it is certain if it does so without these.
+// With few, a read of a register that nobody writes stands in place of each that a statement of several reads has. A
+// statement reads its rows at once, and not one after the other as the registers stand here. Of the levels rc alone
+// depends on the order of reads; what of the registers breaks it is certain if it does so without these.
 func (h *History) Transactions(few bool) iter.Seq[*record.Transaction] {
 	return func(yield func(*record.Transaction) bool) {
 		var ops []record.Op

@@ -16,14 +16,14 @@
 // Whether a row matches a condition is a register of its own (History): who writes the row writes the register too,
 // with what the condition shows of the new row, or null where it does not match. Reading the rows of a table that match
 // is reading these registers, one for each row that any transaction ever made match; so is finding the rows that a
-// predicate write changes. That is what a predicate read means (Adya, "Weak Consistency", 1999, section 4.3: a version of
-// each row of the table is read, whether or not it matches), and every level is defined by one order of
+// predicate write changes. That is what a predicate read means (Adya, "Weak Consistency", 1999, section 4.3: a version
+// of each row of the table is read, whether or not it matches), and every level is defined by one order of
 // transactions, in which a row and its registers change together. So a history without predicates, in which many write
 // one value, is satisfied exactly where the one with predicates is, at every level, and so it is judged.
 //
-// Not every register is made. History asks for few reads at first, and Explain executes the transactions in an order, and asks
-// for what that order leaves unexplained: with fewer reads more is allowed, and what is not allowed even then is
-// not allowed by the history. So the cost is that of the rows that were returned and hit, and of those that matter.
+// Not every register is made. History asks for few reads at first, and Explain executes the transactions in an order,
+// and asks for what that order leaves unexplained: with fewer reads more is allowed, and what is not allowed even then
+// is not allowed by the history. So the cost is that of the rows that were returned and hit, and of those that matter.
 //
 // The registers are named after the row and the condition: orders:4 where status == 'open'.
 package predicate

@@ -132,7 +132,9 @@ type read struct {
 // What unasked names, which may be nil, is left out: what a transaction read of a key, a row that a statement looked
 // at among them. With fewer reads more is allowed.
 func Read(txns []record.Transaction, unasked func(t int, key string) bool, stop func() bool) (*History, error) {
-	h := &History{unasked: unasked, stop: stop, Txns: txns, Most: OperationsMax, tables: map[string]*table{}, conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)), shapes: map[string]*[]string{}}
+	h := &History{unasked: unasked, stop: stop, Txns: txns, Most: OperationsMax, tables: map[string]*table{},
+		conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)),
+		shapes: map[string]*[]string{}}
 	for _, pass := range []func(t *record.Transaction, i int, acts *[]act) error{h.findTable, h.findRows} {
 		for t := range txns {
 			if t%stopEvery == 0 && stop() {
@@ -186,7 +188,8 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 		return nil
 	}
 	if h.tables[op.Key] == nil {
-		h.tables[op.Key] = &table{columns: map[string]bool{}, contents: map[record.Value]*version{}, all: map[*Predicate][]*row{}, ever: map[string]*index{}}
+		h.tables[op.Key] = &table{columns: map[string]bool{}, contents: map[record.Value]*version{},
+			all: map[*Predicate][]*row{}, ever: map[string]*index{}}
 	}
 	if h.conditions[op.Where] != nil {
 		return nil
@@ -267,7 +270,8 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 			hit, st.isKnown = v, true
 		}
 	}
-	if set.IsNull() == gone.IsNull() || !set.IsNull() && set.Kind != record.KindObject || !gone.IsNull() && gone != boolean("true") {
+	if set.IsNull() == gone.IsNull() || !set.IsNull() && set.Kind != record.KindObject || !gone.IsNull() &&
+		gone != boolean("true") {
 		return nil, fmt.Errorf(`want {"set":{…}} or {"delete":true}, found %.100s`, op.Value)
 	}
 	st.set = h.content(of, set)
@@ -357,10 +361,12 @@ func (h *History) compare() (int, *act, error) {
 func (t *table) kinds() map[string][]record.Value {
 	if t.kind == nil {
 		t.kind = map[string][]record.Value{}
-		for _, text := range slices.SortedFunc(maps.Keys(t.contents), func(a, b record.Value) int { return strings.Compare(a.Text, b.Text) }) {
+		for _, text := range slices.SortedFunc(maps.Keys(t.contents),
+			func(a, b record.Value) int { return strings.Compare(a.Text, b.Text) }) {
 			for c, v := range t.contents[text].columns {
 				same := func(o record.Value) bool { _, err := compare(v, o); return err == nil }
-				if _, err := compare(v, v); !v.IsNull() && (err != nil || !slices.ContainsFunc(t.kind[c], same)) && len(t.kind[c]) < kindsMax {
+				if _, err := compare(v, v); !v.IsNull() && (err != nil || !slices.ContainsFunc(t.kind[c], same)) &&
+					len(t.kind[c]) < kindsMax {
 					t.kind[c] = append(t.kind[c], v)
 				}
 			}
@@ -369,7 +375,8 @@ func (t *table) kinds() map[string][]record.Value {
 	return t.kind
 }
 
-// kindsMax is how many kinds of a column's values are told apart: texts, numbers, numbers that are too large, and so on.
+// kindsMax is how many kinds of a column's values are told apart: texts, numbers, numbers that are too large, and so
+// on.
 const kindsMax = 8
 
 // findMade finds what predicate writes made of rows, and what rows ever held.
@@ -396,8 +403,8 @@ func (h *History) findMade() (int, *act, error) {
 	return 0, nil, nil
 }
 
-// make finds what a predicate write made of the rows it hit. What it does not write is written by the transaction itself
-// next, which says it too.
+// make finds what a predicate write made of the rows it hit. What it does not write is written by the transaction
+// itself next, which says it too.
 func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 	if st.made == nil {
 		st.made = make([]*version, len(st.rows))
@@ -420,7 +427,8 @@ func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 		case isOwn:
 			st.made[n] = h.merged(st.of, before, st.set)
 		case st.made[n] == nil:
-			return fmt.Errorf("what else the row %q held is not known: a predicate write sets all columns, or is followed by a write of the row as it is then", r.key)
+			return fmt.Errorf("what else the row %q held is not known: a predicate write sets all columns, or is followed by "+
+				"a write of the row as it is then", r.key)
 		default:
 			h.Supposed = true
 		}
@@ -435,7 +443,8 @@ func (h *History) findUnknown() (int, *act, error) {
 	for t, a := range h.statements() {
 		if st := a.statement; !st.isKnown && len(st.of.mayMatch(st.where)) > 0 {
 			if h.Supposed = true; !h.supposes {
-				return t, a, fmt.Errorf("it is not known which rows the predicate write hit: a fourth element of the operation names them")
+				return t, a, fmt.Errorf("it is not known which rows the predicate write hit: a fourth element of the operation " +
+					"names them")
 			}
 		}
 	}
@@ -500,7 +509,8 @@ func (t *table) indexed(column string) *index {
 }
 
 // bounded is the index by the column that a condition bounds, if it does, of those that are there or can be made.
-func (t *table) bounded(p *Predicate, indexes map[string]*index, fill func(column string) *index) (x *index, low, high int64) {
+func (t *table) bounded(p *Predicate, indexes map[string]*index,
+	fill func(column string) *index) (x *index, low, high int64) {
 	column, low, high, is := bounds(p.root)
 	if !is {
 		return nil, 0, 0
@@ -515,8 +525,8 @@ func (t *table) bounded(p *Predicate, indexes map[string]*index, fill func(colum
 	return x, low, high
 }
 
-// Register tells whether a key is a register that a History made, as its name says: of which row, perhaps with columns, and
-// for which condition.
+// Register tells whether a key is a register that a History made, as its name says: of which row, perhaps with
+// columns, and for which condition.
 func Register(key string) (row, where string, is bool) {
 	row, where, is = strings.Cut(key, " where ")
 	if is {
@@ -532,7 +542,8 @@ func IsRegister(key string) bool {
 	return is
 }
 
-// register returns the register of a row for a statement's condition and columns, which is made when it is first asked for.
+// register returns the register of a row for a statement's condition and columns, which is made when it is first asked
+// for.
 func (r *row) register(st *statement, columns []string) *register {
 	name := r.key + " where " + st.text
 	if len(columns) > 0 {

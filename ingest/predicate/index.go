@@ -18,7 +18,8 @@ type index struct {
 	place  []int32   // by row, where it is in its list; of rows as they are now
 }
 
-// index makes an empty index of a column, or none if it holds anything but integers and null. O(n log n) of the contents of rows.
+// index makes an empty index of a column, or none if it holds anything but integers and null. O(n log n) of the
+// contents of rows.
 func (t *table) index(column string) *index {
 	var values []int64
 	for _, v := range t.contents {

@@ -221,7 +221,8 @@ func (p *parser) series(depth int, or bool, part func(int) (node, error), signs 
 
 func (p *parser) negation(depth int) (node, error) {
 	if depth == depthMax {
-		return nil, fmt.Errorf("byte %d of the condition: more than %d parentheses and nots within each other", p.at+1, depthMax)
+		return nil, fmt.Errorf("byte %d of the condition: more than %d parentheses and nots within each other", p.at+1,
+			depthMax)
 	}
 	switch {
 	case p.take("!", "not"):
@@ -345,7 +346,8 @@ func (p *parser) operand() (operand, error) {
 	case p.is("true", "false"):
 		o.constant = boolean(strings.ToLower(p.token))
 	case p.is("null"):
-	case p.kind == tokenColumn && p.token != "" && !strings.Contains(p.token, "`"), p.kind == tokenWord && !reserved(p.token):
+	case p.kind == tokenColumn && p.token != "" && !strings.Contains(p.token, "`"),
+		p.kind == tokenWord && !reserved(p.token):
 		o.column = p.token
 	default:
 		return o, p.unexpected("a column or a constant")

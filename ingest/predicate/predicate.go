@@ -103,7 +103,8 @@ func (o operand) kinds(of map[string][]record.Value) []record.Value {
 
 // constantText is a constant as the canonical text has it: texts in single quotes, unless JSON's are needed.
 func constantText(v record.Value) string {
-	if v.Kind == record.KindString && !strings.ContainsFunc(v.Text, func(c rune) bool { return c < ' ' || c == '\'' || c == '\\' }) {
+	if v.Kind == record.KindString && !strings.ContainsFunc(v.Text,
+		func(c rune) bool { return c < ' ' || c == '\'' || c == '\\' }) {
 		return "'" + v.Text + "'"
 	}
 	return v.String()
@@ -261,7 +262,8 @@ type junction struct {
 	parts []node // at least two, none of which is a junction of the same kind
 }
 
-// eval looks at all parts: an error in one is an error whatever the others say, so that it does not depend on their order.
+// eval looks at all parts: an error in one is an error whatever the others say, so that it does not depend on their
+// order.
 func (j junction) eval(row map[string]record.Value) (truth, error) {
 	out := truthOf(!j.or)
 	for _, p := range j.parts {
@@ -346,7 +348,8 @@ func exact(v record.Value) (*big.Rat, error) {
 		return new(big.Rat).SetInt64(v.Num), nil
 	}
 	digits, exponent, _ := strings.Cut(strings.ToLower(v.Text), "e")
-	if e, err := strconv.Atoi(exponent); len(digits) > exponentMax || exponent != "" && (err != nil || e > exponentMax || e < -exponentMax) {
+	if e, err := strconv.Atoi(exponent); len(digits) > exponentMax || exponent != "" &&
+		(err != nil || e > exponentMax || e < -exponentMax) {
 		return nil, fmt.Errorf("the number %.40s is too large to be compared", v.Text)
 	}
 	r, ok := new(big.Rat).SetString(v.Text)

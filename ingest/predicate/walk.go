@@ -116,11 +116,12 @@ func writes(acts []act) iter.Seq2[*row, *version] {
 // supposeMax is how many rows are looked at to suppose what predicate writes hit.
 const supposeMax = 1 << 26
 
-// suppose runs the history in the order of its ends, and notes which rows its predicate writes would hit, and what they would
-// make of them, where the records don't say it.
+// suppose runs the history in the order of its ends, and notes which rows its predicate writes would hit, and what
+// they would make of them, where the records don't say it.
 func (h *History) suppose() {
 	unsaid := func(st *statement) bool {
-		return st.op.Kind == record.PredicateWrite && (!st.isKnown || st.set != nil && len(st.set.columns) < len(st.of.columns))
+		return st.op.Kind == record.PredicateWrite &&
+			(!st.isKnown || st.set != nil && len(st.set.columns) < len(st.of.columns))
 	}
 	needed := false
 	for _, a := range h.statements() {

@@ -8,9 +8,9 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Ways are the histories that this may be, each with other rows that predicate writes hit which the records do not name: all
-// subsets of the rows that may match. None if these are more than most, or if it is also unknown what writes made of rows. Each is good
-// until the next.
+// Ways are the histories that this may be, each with other rows that predicate writes hit which the records do not
+// name: all subsets of the rows that may match. None if these are more than most, or if it is also unknown what writes
+// made of rows. Each is good until the next.
 func (h *History) Ways(most int) iter.Seq[[]record.Transaction] {
 	type choice struct {
 		op    *record.Op

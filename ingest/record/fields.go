@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Members are the members of an object, in the order of their names. Anything but an object has none. Cost: linear in the text.
+// Members are the members of an object, in the order of their names. Anything but an object has none. Cost: linear in
+// the text.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		if v.Kind != KindObject || len(v.Text) <= 2 {

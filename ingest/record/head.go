@@ -29,7 +29,8 @@ type Head struct {
 
 // HeadOf is the head of t. O(size of t).
 func HeadOf(t *Transaction) Head {
-	h := Head{DB: t.DB, Session: t.Session, Seq: t.Seq, Start: t.Start, End: t.End, Ops: len(t.Ops), Status: t.Status, HasSeq: t.HasSeq, HasTimes: t.HasTimes}
+	h := Head{DB: t.DB, Session: t.Session, Seq: t.Seq, Start: t.Start, End: t.End, Ops: len(t.Ops), Status: t.Status,
+		HasSeq: t.HasSeq, HasTimes: t.HasTimes}
 	h.ID = IDHash(t.ID)
 	d := NewDigest(&h, Hash(t.Session))
 	for i := range t.Ops {

@@ -50,7 +50,7 @@ func Missing(txns []Transaction) (n int64) {
 	return n
 }
 
-// RunsBack tells whether the number of a committed transaction in its session contradicts the session's own clock: it ended
-// before one with a smaller number began, of which latest is the greatest start. One of the two is wrong, and unless it is
-// known how the records came neither is believed.
+// RunsBack tells whether the number of a committed transaction in its session contradicts the session's own clock: it
+// ended before one with a smaller number began, of which latest is the greatest start. One of the two is wrong, and
+// unless it is known how the records came neither is believed.
 func RunsBack(end, latest int64) bool { return end < latest }

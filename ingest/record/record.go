@@ -147,8 +147,9 @@ const (
 	// ClockIgnore uses no times at all.
 	ClockIgnore
 	// ClockDatabase: starts and commits are instants of the database's own clock, such as TiDB's or Dgraph's timestamps.
-	// si and strong-si are held to their order, ser and sser to that of the commits (TimeKiller, AION): a transaction reads
-	// what was committed before its start and, at ser, before its commit. What happens at one instant is in no order.
+	// si and strong-si are held to their order, ser and sser to that of the commits (TimeKiller, AION): a transaction
+	// reads what was committed before its start and, at ser, before its commit. What happens at one instant is in no
+	// order.
 	ClockDatabase
 )
 

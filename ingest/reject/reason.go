@@ -80,7 +80,8 @@ var table = [numReasons]struct{ label, meaning string }{
 	OutOfRange:     {"out-of-range", "a number does not fit its field"},
 	Negative:       {"negative", "a sequence number, time or duration is negative"},
 	EmptyName:      {"empty-name", "a session, key, table, id or history has the empty string for a name"},
-	NulInName:      {"nul-in-name", "a session or history has the character U+0000 in its name, as only names of the monitor's own do"},
+	NulInName: {"nul-in-name", "a session or history has the character U+0000 in its name, as only names of the " +
+		"monitor's own do"},
 	WrongLength:    {"wrong-length", "an operation does not have exactly three elements"},
 	UnknownOp:      {"unknown-op", "an operation is of a kind that the format does not know"},
 	UnknownStatus:  {"unknown-status", "the status is none of those the format knows"},
@@ -89,14 +90,16 @@ var table = [numReasons]struct{ label, meaning string }{
 	OneTimeOnly:    {"one-time-only", "a record has a start without an end, or the other way round"},
 	TimeBackwards:  {"time-backwards", "a transaction ends before it starts"},
 
-	DuplicateID:     {"duplicate-id", "two records have the same id and other content"},
-	DuplicateSeq:    {"duplicate-seq", "two records of a session have the same sequence number"},
-	SeqMixed:        {"seq-mixed", "some records of a session have sequence numbers, some not, and the lines are not in their order"},
+	DuplicateID:  {"duplicate-id", "two records have the same id and other content"},
+	DuplicateSeq: {"duplicate-seq", "two records of a session have the same sequence number"},
+	SeqMixed: {"seq-mixed", "some records of a session have sequence numbers, some not, and the lines are not in " +
+		"their order"},
 	MisplacedHeader: {"misplaced-header", "a header stands behind the first line"},
 	NotOpen:         {"not-open", "an event belongs to a transaction of which no begin has come, in its partition"},
 	Contradiction:   {"contradiction", "an event says something else than an earlier one of the same transaction"},
 
-	TooManyHistories: {"too-many-histories", "the record is of another history (db) than those watched, which are as many as there may be"},
+	TooManyHistories: {"too-many-histories",
+		"the record is of another history (db) than those watched, which are as many as there may be"},
 
 	ContentType:    {"content-type", "a message's content-type is not known"},
 	EmptyInput:     {"empty-input", "there is not one transaction"},

@@ -38,7 +38,8 @@ const postgresInstall = "apt-get install postgresql, dnf install postgresql-serv
 
 // Initdb is the program that makes a database. The error is a *MissingError where PostgreSQL is not installed.
 func Initdb() (string, error) {
-	return Find("initdb", postgresInstall, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin")
+	return Find("initdb", postgresInstall, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin",
+		"/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin")
 }
 
 // NewPostgres makes and starts servers in dir. The error is a *MissingError where PostgreSQL is not installed.
@@ -70,10 +71,12 @@ func (p *Postgres) make(ctx context.Context, o PostgresOptions) error {
 	if err := p.account.Folder(data); err != nil {
 		return err
 	}
-	if err := p.account.Run(ctx, filepath.Join(p.bin, "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale", "--no-sync"); err != nil {
+	if err := p.account.Run(ctx, filepath.Join(p.bin, "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8",
+		"--no-locale", "--no-sync"); err != nil {
 		return err
 	}
-	lines := append([]string{"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 200", "shared_buffers = 32MB", "port = " + strconv.Itoa(numbers[0])}, o.Settings...)
+	lines := append([]string{"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 200",
+		"shared_buffers = 32MB", "port = " + strconv.Itoa(numbers[0])}, o.Settings...)
 	if err := appendTo(filepath.Join(data, "postgresql.conf"), lines...); err != nil {
 		return err
 	}
@@ -81,7 +84,8 @@ func (p *Postgres) make(ctx context.Context, o PostgresOptions) error {
 	if err := p.Primary.Start(ctx); err != nil {
 		return err
 	}
-	if err := p.Do(ctx, "postgres", "create role canary login", "create database canary", "grant create on database canary to canary"); err != nil {
+	if err := p.Do(ctx, "postgres", "create role canary login", "create database canary",
+		"grant create on database canary to canary"); err != nil {
 		return err
 	}
 	if !o.Standby {
@@ -95,7 +99,8 @@ func (p *Postgres) make(ctx context.Context, o PostgresOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := p.account.Run(ctx, filepath.Join(p.bin, "pg_basebackup"), "-D", data, "-h", host, "-p", port, "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
+	if err := p.account.Run(ctx, filepath.Join(p.bin, "pg_basebackup"), "-D", data, "-h", host, "-p", port, "-U",
+		"postgres", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
 		return err
 	}
 	if err := appendTo(filepath.Join(data, "postgresql.conf"), "port = "+strconv.Itoa(numbers[1]), "hot_standby = on",

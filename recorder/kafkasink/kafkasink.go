@@ -1,5 +1,5 @@
-// Package kafkasink sends what a recorder records to a Kafka topic. It is apart from package recorder so that an application that
-// writes to a file has no Kafka client in it.
+// Package kafkasink sends what a recorder records to a Kafka topic. It is apart from package recorder so that an
+// application that writes to a file has no Kafka client in it.
 //
 //	producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: kafka.Connection{Brokers: brokers}, Topic: "transactions"})
 //	rec := recorder.New(&kafkasink.Topic{Producer: producer}, recorder.Options{DB: "orders"})

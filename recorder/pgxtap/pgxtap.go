@@ -1,10 +1,11 @@
-// Package pgxtap records what an application does through pgx, alone or under database/sql, by one line where it connects:
+// Package pgxtap records what an application does through pgx, alone or under database/sql, by one line where it
+// connects:
 //
 //	tap, err := pgxtap.Open(ctx, rec, url, postgres.Options{})
 //	config.AfterNetConnect = tap.Connection       // of a pgx.ConnConfig, or of a pgxpool.Config's ConnConfig
 //
-// The connection is listened to behind TLS, so that all rows are seen and what COMMIT answered is known for certain. Nothing is
-// added to what goes over it. What becomes of statements is said in package postgres.
+// The connection is listened to behind TLS, so that all rows are seen and what COMMIT answered is known for certain.
+// Nothing is added to what goes over it. What becomes of statements is said in package postgres.
 package pgxtap
 
 import (

@@ -15,10 +15,11 @@ import (
 
 // Options of a Capture.
 type Options struct {
-	// Complete: all that writes the recorded tables goes through this Capture. Else what an item held before is not known, reads are
-	// recorded all the same, and the history is one of partial coverage.
+	// Complete: all that writes the recorded tables goes through this Capture. Else what an item held before is not
+	// known, reads are recorded all the same, and the history is one of partial coverage.
 	Complete bool
-	// Prefix is what the names of sessions begin with, and of items if capture is complete: what an earlier one knew of them ends with it.
+	// Prefix is what the names of sessions begin with, and of items if capture is complete: what an earlier one knew of
+	// them ends with it.
 	Prefix string
 	// Load asks the database for its tables, at first and when they have changed.
 	Load func(context.Context) (*Catalog, error)
@@ -86,8 +87,9 @@ func (c *Capture) Reload() {
 
 // Connect begins a connection of which the first message is still to come.
 func (c *Capture) Connect() *Connection {
-	return &Connection{capture: c, client: framer{isUntyped: true}, starting: true, status: 'I', statements: map[string]*statement{},
-		portals: map[string]*portal{}, unresolved: map[string]*plan{}, temporary: map[string]bool{}}
+	return &Connection{capture: c, client: framer{isUntyped: true}, starting: true, status: 'I',
+		statements: map[string]*statement{},
+		portals:    map[string]*portal{}, unresolved: map[string]*plan{}, temporary: map[string]bool{}}
 }
 
 // Reason is why what a statement did is not recorded.

@@ -96,7 +96,8 @@ const (
 	coalesce(l.collisdeterministic, true) and a.attgenerated = ''
 	from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
 	left join pg_collation l on l.oid = a.attcollation
-	where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'f', 'v', 'm') and ` + schemas + ` order by a.attrelid, a.attnum`
+	where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'f', 'v', 'm') and ` + schemas +
+		` order by a.attrelid, a.attnum`
 
 	followQuery = `select confrelid, conrelid, confdeltype not in ('a', 'r'),
 	case when confupdtype in ('a', 'r') then '' else array_to_string(confkey, ' ') end
@@ -108,7 +109,8 @@ const (
 
 // Load asks a database for its tables. Any role may.
 func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
-	c := &Catalog{tables: map[name]*table{}, byName: map[string][]*table{}, byOID: map[uint32]*table{}, writers: map[string]bool{}}
+	c := &Catalog{tables: map[name]*table{}, byName: map[string][]*table{}, byOID: map[uint32]*table{},
+		writers: map[string]bool{}}
 	keys := map[uint32]string{}
 	err := conn.QueryRow(ctx, "select current_database()").Scan(&c.database)
 	if err != nil {
@@ -117,27 +119,28 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 	var oid, other uint32
 	var schema, rel, kind, key string
 	var secured, inherits, risky bool
-	err = each(ctx, conn, "tables", tablesQuery, []any{&oid, &schema, &rel, &kind, &secured, &inherits, &risky, &key}, func() {
-		t := &table{oid: oid, rel: rel, called: rel, risky: risky || kind != "r" && kind != "p"}
-		if schema != "public" {
-			t.called = schema + "." + rel
-		}
-		keys[oid] = key
-		switch {
-		case kind != "r" && kind != "p":
-			t.notHeld = "it is no plain table"
-		case secured:
-			t.notHeld = "policies hide rows of it"
-		case inherits || kind == "p":
-			t.notHeld = "it has partitions or is one"
-		case key == "":
-			t.notHeld = "it has no primary key"
-		case strings.ContainsAny(rel+schema, ".:"):
-			t.notHeld = "its name has a point or a colon"
-		}
-		c.tables[name{schema, rel}], c.byOID[oid] = t, t
-		c.byName[rel] = append(c.byName[rel], t)
-	})
+	err = each(ctx, conn, "tables", tablesQuery, []any{&oid, &schema, &rel, &kind, &secured, &inherits, &risky, &key},
+		func() {
+			t := &table{oid: oid, rel: rel, called: rel, risky: risky || kind != "r" && kind != "p"}
+			if schema != "public" {
+				t.called = schema + "." + rel
+			}
+			keys[oid] = key
+			switch {
+			case kind != "r" && kind != "p":
+				t.notHeld = "it is no plain table"
+			case secured:
+				t.notHeld = "policies hide rows of it"
+			case inherits || kind == "p":
+				t.notHeld = "it has partitions or is one"
+			case key == "":
+				t.notHeld = "it has no primary key"
+			case strings.ContainsAny(rel+schema, ".:"):
+				t.notHeld = "its name has a point or a colon"
+			}
+			c.tables[name{schema, rel}], c.byOID[oid] = t, t
+			c.byName[rel] = append(c.byName[rel], t)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -146,28 +149,29 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 	var modifier int32
 	var isDefined, deterministic bool
 	var preset string
-	err = each(ctx, conn, "columns", columnsQuery, []any{&oid, &number, &rel, &typ, &modifier, &isDefined, &preset, &deterministic}, func() {
-		t := c.byOID[oid]
-		if t == nil {
-			return // it was made since
-		}
-		col := column{name: rel, number: uint16(number), class: classes[typ]}
-		if !deterministic || strings.Contains(rel, ".") {
-			col.class = notHeld
-		}
-		if modifier >= 4 && col.class == cText {
-			col.most = int(modifier - 4)
-		} else if modifier >= 4 && col.class == cNumeric {
-			col.most = int((modifier-4)&0x7ff) + 1
-			if (modifier-4)&0x400 != 0 { // a negative scale rounds
+	err = each(ctx, conn, "columns", columnsQuery,
+		[]any{&oid, &number, &rel, &typ, &modifier, &isDefined, &preset, &deterministic}, func() {
+			t := c.byOID[oid]
+			if t == nil {
+				return // it was made since
+			}
+			col := column{name: rel, number: uint16(number), class: classes[typ]}
+			if !deterministic || strings.Contains(rel, ".") {
 				col.class = notHeld
 			}
-		}
-		if col.preset, col.hasPreset = sqlNull, !isDefined; isDefined {
-			col.preset, col.hasPreset = constant(col.class, preset, col.most)
-		}
-		t.columns = append(t.columns, col)
-	})
+			if modifier >= 4 && col.class == cText {
+				col.most = int(modifier - 4)
+			} else if modifier >= 4 && col.class == cNumeric {
+				col.most = int((modifier-4)&0x7ff) + 1
+				if (modifier-4)&0x400 != 0 { // a negative scale rounds
+					col.class = notHeld
+				}
+			}
+			if col.preset, col.hasPreset = sqlNull, !isDefined; isDefined {
+				col.preset, col.hasPreset = constant(col.class, preset, col.most)
+			}
+			t.columns = append(t.columns, col)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +191,8 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 	return c, each(ctx, conn, "functions", functionsQuery, []any{&rel}, func() { c.writers[rel] = true })
 }
 
-// constant is what an expression of the catalog's always is, such as 0 or 'new'::character varying; false: it is no constant.
+// constant is what an expression of the catalog's always is, such as 0 or 'new'::character varying; false: it is no
+// constant.
 func constant(c class, expression string, most int) (record.Value, bool) {
 	tokens, err := lex(nil, expression)
 	if err != nil || len(tokens) == 0 || len(tokens) > 1 && !tokens[1].is("::") {

@@ -19,13 +19,13 @@
 // # An item is a column of a row
 //
 // It is called table:key.column, as in accounts:17.balance. A statement that sets one column writes one item, whatever
-// others hold, so that what a statement does not say needs not be known. A database that keeps a level for rows keeps it for
-// their columns. A deleted row is null in all columns; SQL's NULL is another value.
+// others hold, so that what a statement does not say needs not be known. A database that keeps a level for rows keeps
+// it for their columns. A deleted row is null in all columns; SQL's NULL is another value.
 //
 // # What is not known is never guessed
 //
-// A read is recorded if it is certain which item it was of, and a write if its item and value are, from what the statement says
-// and the server answers. What else there is falls into three kinds:
+// A read is recorded if it is certain which item it was of, and a write if its item and value are, from what the
+// statement says and the server answers. What else there is falls into three kinds:
 //
 //   - A value that is not known, as of SET x = x - 1, is learned from RETURNING, or when the transaction reads it. If it commits
 //     without that, the item is lossy.
@@ -33,14 +33,14 @@
 //   - A statement that may have written anything (a function of the user's, a table with triggers, a text that is not
 //     understood) makes everything lossy.
 //
-// Of what is lossy nothing is recorded from then on, and from before the statement was sent. A history without a write and
-// without what was read after it is explained by whatever explains all of it, so this hides anomalies and makes none. Statements
-// that made something lossy are counted by their text.
+// Of what is lossy nothing is recorded from then on, and from before the statement was sent. A history without a write
+// and without what was read after it is explained by whatever explains all of it, so this hides anomalies and makes
+// none. Statements that made something lossy are counted by their text.
 //
 // # Complete capture
 //
-// With Options.Complete every write to the recorded tables goes through this Capture. What an item held before is then known if
-// its first statement read it, and is recorded as a transaction of its own, "initial": the history begins with nothing, and
-// all that is read was written. An item that was written first, without its old value, is lossy. This is the history of
-// coverage complete and initial absent; what stands in docs/soundness.md of it holds.
+// With Options.Complete every write to the recorded tables goes through this Capture. What an item held before is then
+// known if its first statement read it, and is recorded as a transaction of its own, "initial": the history begins
+// with nothing, and all that is read was written. An item that was written first, without its old value, is lossy.
+// This is the history of coverage complete and initial absent; what stands in docs/soundness.md of it holds.
 package postgres

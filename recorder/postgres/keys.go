@@ -119,8 +119,8 @@ func (s *items) loseAll() {
 	s.of, s.full = map[string]item{}, true
 }
 
-// read says that what an item holds was read, by a connection or as what it held before the connection wrote it. held: the read
-// may be recorded. first: what it held before all is known by it.
+// read says that what an item holds was read, by a connection or as what it held before the connection wrote it. held:
+// the read may be recorded. first: what it held before all is known by it.
 func (s *items) read(key string, t *table, column int, c *Connection, before bool) (held, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

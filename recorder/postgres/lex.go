@@ -202,7 +202,8 @@ func comment(text string) int {
 func number(text string) int {
 	n := 0
 	for n < len(text) && (isDigit(text[n]) || isLetter(text[n]) || text[n] == '.' ||
-		(text[n] == '+' || text[n] == '-') && n > 0 && text[n-1]|0x20 == 'e' && !strings.HasPrefix(strings.ToLower(text), "0x")) {
+		(text[n] == '+' || text[n] == '-') && n > 0 && text[n-1]|0x20 == 'e' &&
+			!strings.HasPrefix(strings.ToLower(text), "0x")) {
 		n++
 	}
 	return n
@@ -231,11 +232,12 @@ func dollar(text string) (token, int) {
 	return token{kind: tSealed}, len(tag) + end + len(tag)
 }
 
-// operator is how long an operator is: as many characters as there are, without a comment's beginning, and without + or -
-// at its end unless it has a special character.
+// operator is how long an operator is: as many characters as there are, without a comment's beginning, and without +
+// or - at its end unless it has a special character.
 func operator(text string) int {
 	n := 1
-	for n < len(text) && strings.IndexByte(operators, text[n]) >= 0 && !strings.HasPrefix(text[n:], "--") && !strings.HasPrefix(text[n:], "/*") {
+	for n < len(text) && strings.IndexByte(operators, text[n]) >= 0 && !strings.HasPrefix(text[n:], "--") &&
+		!strings.HasPrefix(text[n:], "/*") {
 		n++
 	}
 	for n > 1 && (text[n-1] == '+' || text[n-1] == '-') && !strings.ContainsAny(text[:n], special) {

@@ -80,8 +80,8 @@ type plan struct {
 
 	target name // of vInsert, vUpdate, vDelete; of a vSelect from one table
 	single bool // a vSelect is from target alone
-	// conditions are columns that have to equal a value, all of them; only says that there is no other condition, and nothing
-	// else that leaves out rows.
+	// conditions are columns that have to equal a value, all of them; only says that there is no other condition, and
+	// nothing else that leaves out rows.
 	conditions []assignment
 	only       bool
 	columns    []string       // of vInsert; nil: all of the table
@@ -180,10 +180,13 @@ func planOf(tokens []token) *plan {
 }
 
 // The words with which statements begin that do nothing to tables, or for which survey says what they write.
-var quiet = map[string]bool{"set": true, "show": true, "reset": true, "discard": true, "listen": true, "notify": true, "unlisten": true,
-	"analyze": true, "vacuum": true, "checkpoint": true, "lock": true, "deallocate": true, "close": true, "fetch": true, "move": true,
-	"declare": true, "explain": true, "comment": true, "grant": true, "revoke": true, "cluster": true, "reindex": true, "prepare": true,
-	"copy": true, "truncate": true, "with": true, "values": true, "table": true, "merge": true, "(": true, "load": true}
+var quiet = map[string]bool{"set": true, "show": true, "reset": true, "discard": true, "listen": true, "notify": true,
+	"unlisten": true,
+	"analyze":  true, "vacuum": true, "checkpoint": true, "lock": true, "deallocate": true, "close": true, "fetch": true,
+	"move":    true,
+	"declare": true, "explain": true, "comment": true, "grant": true, "revoke": true, "cluster": true, "reindex": true,
+	"prepare": true,
+	"copy":    true, "truncate": true, "with": true, "values": true, "table": true, "merge": true, "(": true, "load": true}
 
 // statement reads a statement; what it can't read in full is left to survey.
 func (p *planner) statement() *plan {
@@ -244,7 +247,8 @@ func (p *planner) define() *plan {
 	}
 	temporary := word.is("create") && (p.take("temp") || p.take("temporary"))
 	what := p.next()
-	if what.is("index") || what.is("sequence") || what.is("schema") || what.is("extension") || what.is("type") || what.is("database") ||
+	if what.is("index") || what.is("sequence") || what.is("schema") || what.is("extension") || what.is("type") ||
+		what.is("database") ||
 		what.is("role") || what.is("user") {
 		if word.is("create") || what.is("index") || what.is("sequence") {
 			return out
@@ -288,7 +292,8 @@ func (p *planner) query() *plan {
 		switch {
 		case t.is("select"):
 			selects++
-		case t.is("union"), t.is("intersect"), t.is("except"), t.is("group"), t.is("having"), t.is("distinct"), t.is("window"), t.is("with"),
+		case t.is("union"), t.is("intersect"), t.is("except"), t.is("group"), t.is("having"), t.is("distinct"),
+			t.is("window"), t.is("with"),
 			t.is("values"), t.is("returning"), t.is("tablesample"):
 			out.plain = false
 		}
@@ -327,7 +332,8 @@ func (p *planner) query() *plan {
 		if !p.conditions(out, n.table, alias, "order", "limit", "offset", "for", "fetch") {
 			return out
 		}
-	} else if p.at < len(p.tokens) && !p.peek().is("order") && !p.peek().is("limit") && !p.peek().is("for") && !p.peek().is("offset") && !p.peek().is("fetch") {
+	} else if p.at < len(p.tokens) && !p.peek().is("order") && !p.peek().is("limit") && !p.peek().is("for") && !p.peek().
+		is("offset") && !p.peek().is("fetch") {
 		return out // more tables
 	}
 	out.target, out.single = n, true
@@ -494,8 +500,8 @@ func (p *planner) assignments(out *plan, ends ...string) bool {
 	}
 }
 
-// conditions reads a WHERE up to one of the words. It is false if rows can't be told by what has to be equal, as it may be
-// otherwise.
+// conditions reads a WHERE up to one of the words. It is false if rows can't be told by what has to be equal, as it
+// may be otherwise.
 func (p *planner) conditions(out *plan, table, alias string, ends ...string) bool {
 	tokens := p.until(ends...)
 	out.only = true
@@ -583,8 +589,10 @@ func cmpOr(a, b string) string {
 }
 
 // values are words that are no columns.
-var values = map[string]bool{"true": true, "false": true, "null": true, "default": true, "current_date": true, "current_time": true,
-	"current_timestamp": true, "localtime": true, "localtimestamp": true, "current_user": true, "session_user": true, "user": true,
+var values = map[string]bool{"true": true, "false": true, "null": true, "default": true, "current_date": true,
+	"current_time":      true,
+	"current_timestamp": true, "localtime": true, "localtimestamp": true, "current_user": true, "session_user": true,
+	"user":         true,
 	"current_role": true, "current_catalog": true, "current_schema": true, "not": true}
 
 func isName(t token) bool { return t.kind == tQuoted || t.kind == tWord && !values[t.text] }
@@ -593,8 +601,9 @@ func isName(t token) bool { return t.kind == tQuoted || t.kind == tWord && !valu
 const operandMax = 32
 
 // casts are types to which a constant may be cast without becoming another one.
-var casts = map[string]class{"int": cInt, "integer": cInt, "int2": cInt, "int4": cInt, "int8": cInt, "bigint": cInt, "smallint": cInt,
-	"text": cText, "uuid": cUUID, "bool": cBool, "boolean": cBool, "numeric": cNumeric}
+var casts = map[string]class{"int": cInt, "integer": cInt, "int2": cInt, "int4": cInt, "int8": cInt, "bigint": cInt,
+	"smallint": cInt,
+	"text":     cText, "uuid": cUUID, "bool": cBool, "boolean": cBool, "numeric": cNumeric}
 
 // operand works out a value. column is what it is given to, or empty.
 func (p *planner) operand(tokens []token, column string) operand {

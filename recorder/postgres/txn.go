@@ -33,8 +33,8 @@ type Connection struct {
 	portals    map[string]*portal
 	status     byte // as the server said last: I, T, E
 
-	// What the messages that are sent will have led to when the next one is carried out: whether that stands in a transaction that
-	// its own COMMIT ends, and how many statements there were since the last Sync.
+	// What the messages that are sent will have led to when the next one is carried out: whether that stands in a
+	// transaction that its own COMMIT ends, and how many statements there were since the last Sync.
 	inBlock bool
 	batch   int
 	// committing: something was sent that may commit, and all that was sent is not answered.
@@ -43,8 +43,8 @@ type Connection struct {
 	started int64 // when the message that is being answered was sent, or that with which its transaction began
 	txn     *txn  // nil: none has begun
 	failed  bool  // a statement of the batch failed
-	// unresolved are items that this connection wrote and whose value is not known; they are lossy once that is committed. opened
-	// are those that it was the first to write.
+	// unresolved are items that this connection wrote and whose value is not known; they are lossy once that is
+	// committed. opened are those that it was the first to write.
 	unresolved map[string]*plan
 	opened     []string
 	defines    bool // the transaction changes which tables there are
@@ -294,7 +294,8 @@ func (c *Connection) effects(r *run, t *table) {
 		return
 	}
 	if unlisted || slices.ContainsFunc(columns, t.isKey) || p.conflict == conflictUpdate && !c.conflictOnKey(p, t) ||
-		p.verb == vInsert && p.columns == nil && slices.ContainsFunc(p.rows, func(row []operand) bool { return len(row) > len(t.columns) }) {
+		p.verb == vInsert && p.columns == nil &&
+			slices.ContainsFunc(p.rows, func(row []operand) bool { return len(row) > len(t.columns) }) {
 		c.capture.loseTable(p, t)
 		return
 	}
@@ -656,8 +657,8 @@ func (c *Connection) learn(t *table, key string, column int, v record.Value) {
 	delete(c.unresolved, key)
 }
 
-// holds tells whether a read may be recorded. before: the transaction has not written the item. What an item is seen to have
-// held before all is recorded first.
+// holds tells whether a read may be recorded. before: the transaction has not written the item. What an item is seen
+// to have held before all is recorded first.
 func (c *Connection) holds(t *table, key string, column int, v record.Value, before bool) bool {
 	if !c.capture.options.Complete {
 		return true
@@ -677,7 +678,8 @@ func (c *Connection) complete(r *run, tag string) bool {
 	if at := strings.LastIndexByte(rest, ' '); rest != "" {
 		count, _ = strconv.Atoi(rest[at+1:])
 	}
-	want := map[verb]string{vSelect: "SELECT", vInsert: "INSERT", vUpdate: "UPDATE", vDelete: "DELETE", vSavepoint: "SAVEPOINT"}[p.verb]
+	want := map[verb]string{vSelect: "SELECT", vInsert: "INSERT", vUpdate: "UPDATE", vDelete: "DELETE",
+		vSavepoint: "SAVEPOINT"}[p.verb]
 	if want != "" && word != want {
 		return false
 	}

@@ -62,7 +62,8 @@ func received(c class, binaryFormat bool, b []byte) (record.Value, bool) {
 		return record.String(uuidOf(hex.EncodeToString(b))), true
 	case c == cNumeric:
 		var n pgtype.Numeric
-		if err := (pgtype.NumericCodec{}).PlanScan(nil, pgtype.NumericOID, pgtype.BinaryFormatCode, &n).Scan(b, &n); err != nil {
+		if err := (pgtype.NumericCodec{}).PlanScan(nil, pgtype.NumericOID, pgtype.BinaryFormatCode, &n).
+			Scan(b, &n); err != nil {
 			return record.Value{}, false
 		}
 		text, err := n.Value()
@@ -73,8 +74,8 @@ func received(c class, binaryFormat bool, b []byte) (record.Value, bool) {
 	return record.Value{}, false
 }
 
-// written is what a column of a class holds when it is given a text. most is how many characters, or digits behind the point, it
-// may have and stay what it is; 0: any.
+// written is what a column of a class holds when it is given a text. most is how many characters, or digits behind the
+// point, it may have and stay what it is; 0: any.
 func written(c class, text string, most int) (record.Value, bool) {
 	switch c {
 	case cInt:

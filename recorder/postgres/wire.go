@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// messageMax is how long a message may be that is looked into. What is longer passes: of a row nothing is recorded, a statement
-// may write anything.
+// messageMax is how long a message may be that is looked into. What is longer passes: of a row nothing is recorded, a
+// statement may write anything.
 const messageMax = 1 << 20
 
 // framer cuts a stream into messages.
@@ -144,7 +144,8 @@ func (c *Connection) FromServer(b []byte) {
 	c.hear(&c.server, b, c.serverMessage, "what the server sends is not understood")
 }
 
-// hear takes a part of one side's stream. Whatever is wrong with it, or with what becomes of it here, the connection goes on.
+// hear takes a part of one side's stream. Whatever is wrong with it, or with what becomes of it here, the connection
+// goes on.
 func (c *Connection) hear(from *framer, b []byte, message func(byte, []byte) bool, why string) {
 	if c.ignored {
 		return
@@ -167,7 +168,8 @@ func (c *Connection) hear(from *framer, b []byte, message func(byte, []byte) boo
 // protocolMajor is the version of the protocol, whatever the minor one.
 const protocolMajor = 3
 
-// startup reads the client's first message. Of a connection to another database, or one for replication, nothing is recorded.
+// startup reads the client's first message. Of a connection to another database, or one for replication, nothing is
+// recorded.
 func (c *Connection) startup(body []byte) bool {
 	if len(body) < 4 || binary.BigEndian.Uint16(body) != protocolMajor {
 		return false

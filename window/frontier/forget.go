@@ -28,7 +28,8 @@ type touch struct {
 	overwritten bool // a write of its own
 	reread      bool // something else than by the first read
 	hit         bool // by a predicate write: what it holds then is not known
-	putBack     bool // its last write may be of what it had read, which its stub does not show: it would seem to make the value
+	// its last write may be of what it had read, which its stub does not show: it would seem to make the value
+	putBack bool
 }
 
 // fewKeys is how many keys of a transaction are looked through one by one.
@@ -241,7 +242,8 @@ func (f *Frontier) add(body []byte, st State, n newcomer) {
 			continue
 		}
 		v, _ := parse(raw)
-		if o := v.last(); o.append == n.op.append && o.kind == n.op.kind && o.num == n.op.num && string(o.text) == string(n.op.text) {
+		if o := v.last(); o.append == n.op.append && o.kind == n.op.kind && o.num == n.op.num &&
+			string(o.text) == string(n.op.text) {
 			st |= Repeated
 		}
 		late = late || f.byClock(&n.v, &v)
@@ -292,7 +294,8 @@ func (f *Frontier) supersedes(n newcomer, v *version) bool {
 
 // byClock tells whether a is before b in real time.
 func (f *Frontier) byClock(a, b *version) bool {
-	return a.committed() && b.committed() && a.timed() && b.timed() && a.end <= math.MaxInt64-f.opt.MaxSkew && a.end+f.opt.MaxSkew < b.start
+	return a.committed() && b.committed() && a.timed() && b.timed() && a.end <= math.MaxInt64-f.opt.MaxSkew &&
+		a.end+f.opt.MaxSkew < b.start
 }
 
 // shows tells whether who read the value saw the version: it is what the version

@@ -22,7 +22,8 @@ const snapshotForm = 3
 func (f *Frontier) code(c *wire.Coder, bodies *uint64) {
 	total := uint64(f.total)
 	c.Flags(&f.gone, &f.lost, &f.opaque, &f.wide)
-	c.Uints(&f.folded, &total, &f.stats.Superseded, &f.stats.Dropped, &f.stats.Unreadable, &f.stats.Evicted, &f.stats.Spilled, &f.stats.Read, bodies)
+	c.Uints(&f.folded, &total, &f.stats.Superseded, &f.stats.Dropped, &f.stats.Unreadable, &f.stats.Evicted,
+		&f.stats.Spilled, &f.stats.Read, bodies)
 	f.total = int(total)
 }
 
@@ -63,7 +64,8 @@ func Restore(opt Options, snapshot []byte) (*Frontier, error) {
 		return nil, errDamaged
 	}
 	if snapshot[0] != snapshotForm {
-		return nil, fmt.Errorf("frontier: the snapshot is of form %d, but this version of the monitor reads form %d", snapshot[0], snapshotForm)
+		return nil, fmt.Errorf("frontier: the snapshot is of form %d, but this version of the monitor reads form %d",
+			snapshot[0], snapshotForm)
 	}
 	f := New(opt)
 	if !f.load(snapshot[1:]) {

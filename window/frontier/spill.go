@@ -16,7 +16,8 @@ const keyBytes = 24
 
 // over tells whether so many keys with so many bytes of bodies are too many.
 func (f *Frontier) over(keys int, bytes int64) bool {
-	return f.opt.MaxKeys > 0 && keys > f.opt.MaxKeys || f.opt.MaxBytes > 0 && bytes+keyBytes*int64(keys) > f.opt.MaxBytes && (f.wide || keys > max(1, f.opt.MinKeys))
+	return f.opt.MaxKeys > 0 && keys > f.opt.MaxKeys || f.opt.MaxBytes > 0 &&
+		bytes+keyBytes*int64(keys) > f.opt.MaxBytes && (f.wide || keys > max(1, f.opt.MinKeys))
 }
 
 // evict forgets keys not written for long that do not fit, where nothing keeps
@@ -152,7 +153,8 @@ func (f *Frontier) Needs(dst []string, keys ...string) []string {
 func (f *Frontier) Answer(key string, value []byte) error {
 	if len(value) > 0 {
 		if !check(value, f.folded) {
-			return fmt.Errorf("frontier: what is stored of key %q is damaged, or newer than the checkpoint: rebuild the store", key)
+			return fmt.Errorf("frontier: what is stored of key %q is damaged, or newer than the checkpoint: rebuild the store",
+				key)
 		}
 		if string(keyOf(value)) != key {
 			return fmt.Errorf("frontier: what is stored of key %q is of key %q: rebuild the store", key, keyOf(value))

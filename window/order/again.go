@@ -17,8 +17,8 @@ const bareMax = 1 << 16
 // The remembered IDs only tell Duplicate from Stale, but for three cases: records that
 // wait, whose IDs a restored Order has again; bare ones; and a bare one with the ID of one
 // that is not. So what is taken is the same without them, and a snapshot need not have
-// them; unless one without times comes again so late that beyond takes it for another, or a bare one has the ID of one that
-// is not so late that nobody remembers.
+// them; unless one without times comes again so late that beyond takes it for another, or a bare one has the ID of one
+// that is not so late that nobody remembers.
 func (o *Order) again(p *partition, n int, s *session, h *record.Head, arrival int64) (slot uint64, f Fate) {
 	m := o.remembers(h)
 	if h.ID != 0 {
@@ -174,15 +174,15 @@ func (s *session) arrive(h *record.Head, it *item) {
 }
 
 // misnumbered tells whether h has a wrong number: it came after one of its session that has a
-// greater one, or the same, and by the clocks it began after that had ended. A clock that was set back is no such thing, as that
-// changes nothing in how records come; nor is a record that comes late, which began before. Times that are on trial say as
-// much as others, as those of a session are of one clock.
+// greater one, or the same, and by the clocks it began after that had ended. A clock that was set back is no such
+// thing, as that changes nothing in how records come; nor is a record that comes late, which began before. Times that
+// are on trial say as much as others, as those of a session are of one clock.
 func (s *session) misnumbered(h *record.Head, skew int64) bool {
 	return s != nil && h.HasSeq && h.HasTimes && h.Seq <= s.maxSeq && s.topEnd != none && h.Start > add(s.topEnd, skew)
 }
 
-// runsBack tells whether h, which follows all of its session that came, contradicts their times by its number. Where no broker
-// says how records came, the input may be in the order of wrong numbers.
+// runsBack tells whether h, which follows all of its session that came, contradicts their times by its number. Where
+// no broker says how records came, the input may be in the order of wrong numbers.
 func (s *session) runsBack(h *record.Head) bool {
 	return s != nil && h.HasSeq && h.Seq > s.maxSeq && record.RunsBack(h.End, s.maxStart)
 }

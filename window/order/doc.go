@@ -33,8 +33,8 @@
 //	}
 //
 // Files: order.go is Add and Next; progress.go the partitions and the watermark; session.go
-// and heap.go what waits; trial.go what is too far ahead; again.go and memory.go what came before; forget.go how sessions
-// are forgotten; tick.go, patience.go, sample.go, snapshot.go what they say.
+// and heap.go what waits; trial.go what is too far ahead; again.go and memory.go what came before; forget.go how
+// sessions are forgotten; tick.go, patience.go, sample.go, snapshot.go what they say.
 //
 // # The watermark
 //
@@ -107,9 +107,9 @@
 //
 // When a record came is what its broker says; where there is none, its own end; but not before
 // the last CaughtUp of its partition, nor after it was read (Reading). What is said to have come more than
-// Lateness and MaxSkew before that CaughtUp counts as coming when it was read. So what is wrong and can't be told are clocks of clients, and of
-// brokers that have theirs, in what has piled up and is read before the first CaughtUp; and a writer that took
-// nearly MaxTransaction.
+// Lateness and MaxSkew before that CaughtUp counts as coming when it was read. So what is wrong and can't be told are
+// clocks of clients, and of brokers that have theirs, in what has piled up and is read before the first CaughtUp; and
+// a writer that took nearly MaxTransaction.
 //
 // # What goes wrong, and what then happens
 //
@@ -185,7 +185,8 @@
 //
 // Two assumptions remain. A record without times of a forgotten session is taken for new if that
 // session was forgotten longer than MaxTransaction and delay before. And of records with neither seq nor
-// times only the ID tells: one that comes again after more than Bare others of them (32,768 if that is less) is taken for new.
+// times only the ID tells: one that comes again after more than Bare others of them (32,768 if that is less) is taken
+// for new.
 //
 // # IdleAfter
 //
@@ -218,9 +219,9 @@
 // back, as incremental has it); one that ends MaxAhead or more after it arrived (the clock
 // runs ahead; it must not drag the watermark along), and what comes next of its session until that has started
 // later than it ended; a late one; one that started
-// after a successor in its session had started that was handed out before it, or is late and started before its predecessor had ended (Contradicts). For
-// the last a session with holes keeps the least starts behind the eight newest of them; what
-// fills an older one is compared with more than it has to be.
+// after a successor in its session had started that was handed out before it, or is late and started before its
+// predecessor had ended (Contradicts). For the last a session with holes keeps the least starts behind the eight
+// newest of them; what fills an older one is compared with more than it has to be.
 //
 // The transactions of a session may overlap: names of sessions are shared by
 // connections. One that is released behind an aborted one, or one of unknown outcome,

@@ -70,7 +70,8 @@ func (o *Order) forget(s *session, crowded bool) {
 // begin makes a session, which was first seen in this partition.
 func (o *Order) begin(name string, partition int32) *session {
 	s := &session{name: name, head: nil32, tail: nil32, partition: partition, lastPartition: partition,
-		maxSeq: math.MinInt64, topEnd: none, maxStart: none, outStart: none, maxEnd: none, aheadEnd: none, floor: o.forgot.reach, lastKey: none, lastStart: none, lastEnd: none, low: latest}
+		maxSeq: math.MinInt64, topEnd: none, maxStart: none, outStart: none, maxEnd: none, aheadEnd: none,
+		floor: o.forgot.reach, lastKey: none, lastStart: none, lastEnd: none, low: latest}
 	o.sessions[name] = s
 	return s
 }

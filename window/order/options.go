@@ -142,8 +142,8 @@ type Release struct {
 	// itself.
 	Detached bool
 	// Misnumbered: Detached as its seq contradicts both when it came and the clocks: it came after a record
-	// of its session with a greater one, or the same, and began after that had ended. Or it contradicts the clock, no broker says
-	// when it came, and neither is believed. No loss by itself.
+	// of its session with a greater one, or the same, and began after that had ended. Or it contradicts the clock, no
+	// broker says when it came, and neither is believed. No loss by itself.
 	Misnumbered bool
 	// Overlong: it lasted longer than MaxTransaction, so that what was
 	// concluded from absence may not hold for what it wrote. A loss.

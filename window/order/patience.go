@@ -58,7 +58,8 @@ func newPatience(opt *Options) patience {
 	m := int64(opt.MaxTransaction)
 	step := max(1, m/slotsMost)
 	wait := sub(sub(m, int64(opt.Lateness)), int64(opt.MaxSkew))
-	return patience{wait: max(0, wait) / step * step, step: step, deadline: add(m, int64(opt.MaxSkew)), waits: map[int64]*int{}}
+	return patience{wait: max(0, wait) / step * step, step: step, deadline: add(m, int64(opt.MaxSkew)),
+		waits: map[int64]*int{}}
 }
 
 // came is when a record of p came that is said to have come at t, and moves p there. One that

@@ -46,7 +46,8 @@ func (p *partition) bound(delay int64) int64 {
 }
 
 // unheard is a partition of which nothing is known.
-var unheard = partition{greatest: none, observed: none, caughtUp: none, caughtAt: none, ended: none, came: none, gone: none, goneNext: none}
+var unheard = partition{greatest: none, observed: none, caughtUp: none, caughtAt: none, ended: none, came: none,
+	gone: none, goneNext: none}
 
 // partitionMax bounds the number of a partition.
 const partitionMax = 1<<20 - 1
@@ -285,7 +286,8 @@ func (o *Order) givesUp(p *partition) bool {
 	case o.patience.wait == 0:
 		return true
 	}
-	return o.holder >= 0 && sub(sub(o.now, p.active), o.idleAfter) > o.maxTransaction && sub(o.watermark, p.bound(o.delay)) > o.maxTransaction
+	return o.holder >= 0 && sub(sub(o.now, p.active), o.idleAfter) > o.maxTransaction &&
+		sub(o.watermark, p.bound(o.delay)) > o.maxTransaction
 }
 
 // Watermark is the least end that may still arrive, in nanoseconds of the

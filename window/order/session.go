@@ -105,8 +105,8 @@ func (s *session) steppedBack(it *item) bool {
 	return it.start < s.lastStart || it.key < s.lastEnd && it.flags&isUnknown == 0
 }
 
-// inTurn tells whether a record that has no place in its session came in its turn all the same, by its number: so what is
-// missing in front of it shows.
+// inTurn tells whether a record that has no place in its session came in its turn all the same, by its number: so what
+// is missing in front of it shows.
 func (it *item) inTurn() bool { return it.flags&(isMisnumbered|isVague) == isMisnumbered|isVague }
 
 // at is item i. The pointer is good until the next item is made.

@@ -109,7 +109,8 @@ func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error
 		return nil, fmt.Errorf("%w: it is empty", ErrDamaged)
 	}
 	if data[0] != snapshotVersion {
-		return nil, fmt.Errorf("the snapshot of an order has version %d, this program knows %d: use the program that wrote it, or begin anew", data[0], snapshotVersion)
+		return nil, fmt.Errorf("the snapshot of an order has version %d, this program knows %d: use the program that wrote "+
+			"it, or begin anew", data[0], snapshotVersion)
 	}
 	o := blank(opt)
 	c := coder{Coder: wire.Reads(data[1:])}
@@ -155,8 +156,10 @@ func (o *Order) scalars(c *coder) {
 	o.memory.code(c)
 	o.bare.code(c)
 	n := &o.counts
-	c.Ints(&n.Added, &n.Released, &n.Duplicates, &n.Contradictions, &n.Stale, &n.LeftOut, &n.Late, &n.TimesDropped, &n.Ahead,
-		&n.SteppedBack, &n.Overlong, &n.Detached, &n.Forgotten, &n.Sessions, &n.Skipped, &n.Gaps, &n.Missing, &n.Forced, &n.Misnumbered)
+	c.Ints(&n.Added, &n.Released, &n.Duplicates, &n.Contradictions, &n.Stale, &n.LeftOut, &n.Late, &n.TimesDropped,
+		&n.Ahead,
+		&n.SteppedBack, &n.Overlong, &n.Detached, &n.Forgotten, &n.Sessions, &n.Skipped, &n.Gaps, &n.Missing, &n.Forced,
+		&n.Misnumbered)
 }
 
 func (r *reach) code(c *coder) {
@@ -222,7 +225,8 @@ func (s *session) codeHoles(c *coder) {
 // plain tells what an item of session s is if nothing is odd about it, so that
 // its head tells it.
 func plain(s *session, ref uint64, h *record.Head) item {
-	it := item{key: h.End, start: h.Start, seq: s.maxSeq, ref: ref, id: h.ID, next: nil32, partition: s.partition, flags: isUsed | ofStatus(h.Status)}
+	it := item{key: h.End, start: h.Start, seq: s.maxSeq, ref: ref, id: h.ID, next: nil32, partition: s.partition,
+		flags: isUsed | ofStatus(h.Status)}
 	if h.HasTimes {
 		it.flags |= hasTimes
 	}
@@ -281,7 +285,8 @@ func (o *Order) writeItems(c *coder, s *session, last uint64) uint64 {
 }
 
 func (it *item) odd(s *session) bool {
-	return it.flags&(hasTimes|isLate|isVague|isAhead|isOverlong|isDue|isDetached|isHeavy|isOnTrial) != hasTimes || it.partition != s.partition ||
+	return it.flags&(hasTimes|isLate|isVague|isAhead|isOverlong|isDue|isDetached|isHeavy|isOnTrial) != hasTimes ||
+		it.partition != s.partition ||
 		(it.flags&hasSeq == 0 && it.seq != s.maxSeq)
 }
 
@@ -334,7 +339,8 @@ func (o *Order) readItems(c *coder, s *session, last uint64, load func(uint64) (
 		if it.flags&isDetached != 0 {
 			it.behind = behind(it.seq, own)
 		}
-		if (it.flags^was)&(isUsed|hasSeq|hasTimes|isCommitted|isUnknown) != 0 || it.partition < 0 || int(it.partition) >= len(o.partitions) {
+		if (it.flags^was)&(isUsed|hasSeq|hasTimes|isCommitted|isUnknown) != 0 || it.partition < 0 ||
+			int(it.partition) >= len(o.partitions) {
 			c.fail("what is said about record %d contradicts it", it.ref)
 		}
 	}

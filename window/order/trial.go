@@ -16,8 +16,8 @@ import (
 //   - So is what has been the last for IdleAfter, or the first of all, where nothing more is there, unless it is ahead of
 //     the time of day.
 //
-// So the first record of all does not tell where the stream is, either. Nor does one without times, of which the time of day
-// is on trial: the others may be of long ago.
+// So the first record of all does not tell where the stream is, either. Nor does one without times, of which the time
+// of day is on trial: the others may be of long ago.
 type trial struct {
 	ends  []probe // as they came
 	since int64   // when the first of them came, by the time of day that passes
@@ -56,7 +56,10 @@ func (o *Order) heed(p *partition, session string, end int64) {
 			o.settleTrial(p)
 			return
 		}
-		i := slices.IndexFunc(p.trial.ends, func(x probe) bool { return x.session != session && end >= sub(x.end, o.maxAhead) })
+		i := slices.IndexFunc(p.trial.ends, func(x probe) bool {
+			return x.session != session &&
+				end >= sub(x.end, o.maxAhead)
+		})
 		if i < 0 {
 			return
 		}

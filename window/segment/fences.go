@@ -179,7 +179,8 @@ func (f *fences) vote(n uint64, ops []record.Op) {
 	ops = ops[:min(len(ops), votesMost)]
 	for i := range ops {
 		key := ops[i].Key
-		if ops[i].Kind != record.Write || !slices.ContainsFunc(ops[:i], func(o record.Op) bool { return o.Kind == record.Read && o.Key == key }) ||
+		if ops[i].Kind != record.Write || !slices.ContainsFunc(ops[:i],
+			func(o record.Op) bool { return o.Kind == record.Read && o.Key == key }) ||
 			slices.ContainsFunc(ops[:i], func(o record.Op) bool { return o.Kind == record.Write && o.Key == key }) {
 			continue
 		}

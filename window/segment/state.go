@@ -43,7 +43,8 @@ func Restore(opt Options, data []byte) (*Cutter, error) {
 
 // code lists what a Cutter knows.
 func (c *Cutter) code(w *wire.Coder) {
-	w.Uints(&c.next, &c.last.From, &c.lastCount.untimed, &c.lastCount.unknown, &c.cutPlace, &c.straddled, &c.sessions.gone, &c.snaps.since)
+	w.Uints(&c.next, &c.last.From, &c.lastCount.untimed, &c.lastCount.unknown, &c.cutPlace, &c.straddled, &c.sessions.gone,
+		&c.snaps.since)
 	w.Ints(&c.now, &c.last.At)
 	wire.Number(w, &c.last.Kind)
 	wire.Number(w, &c.last.Straddlers)

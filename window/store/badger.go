@@ -166,7 +166,8 @@ func prepare(path string) error {
 	return nil
 }
 
-// Usable tells what keeps a path from being that of a store, without making or opening anything; nil if nothing is seen to.
+// Usable tells what keeps a path from being that of a store, without making or opening anything; nil if nothing is
+// seen to.
 func Usable(path string) error {
 	for at := path; ; at = filepath.Dir(at) {
 		switch i, err := os.Stat(at); {
@@ -201,14 +202,16 @@ func ours(path string) error {
 		switch ext := filepath.Ext(n); {
 		case passedOver(n), n == "LOCK", strings.HasPrefix(n, badger.ManifestFilename):
 			// A mount point's own, and what a first start that was killed leaves.
-		case n == journalDir, n == largeDir, n == badger.KeyRegistryFileName, n == discardFile, n == placeFile, n == markFile, ext == tableExt, ext == memExt, ext == vlogExt:
+		case n == journalDir, n == largeDir, n == badger.KeyRegistryFileName, n == discardFile, n == placeFile, n == markFile,
+			ext == tableExt, ext == memExt, ext == vlogExt:
 			used = true
 		default:
 			return fmt.Errorf("%w, it holds %s; set store.path to a directory of its own", ErrForeign, n)
 		}
 	}
 	if used {
-		return &Damage{Kind: "database", Key: "the list of its files", File: badger.ManifestFilename, Why: "the file is missing"}
+		return &Damage{Kind: "database", Key: "the list of its files", File: badger.ManifestFilename,
+			Why: "the file is missing"}
 	}
 	return nil
 }
@@ -251,17 +254,22 @@ const lockTaken = "Cannot acquire directory lock"
 func explainOpen(path string, err error) error {
 	switch {
 	case inUse(err):
-		return fmt.Errorf("store %s: %w%s: a store has one user at a time, readers included; stop that one first, or set another store.path", path, ErrLocked, holder(path))
+		return fmt.Errorf("store %s: %w%s: a store has one user at a time, readers included; stop that one first, or set "+
+			"another store.path", path, ErrLocked, holder(path))
 	case errors.Is(full(err), ErrFull):
 		return fmt.Errorf("store %s can't be opened: %w", path, full(err))
 	case errors.Is(err, ErrDamaged):
-		return fmt.Errorf("store %s: %w; --rebuild sets it aside and begins anew, from where source.kafka.start says", path, err)
+		return fmt.Errorf("store %s: %w; --rebuild sets it aside and begins anew, from where source.kafka.start says", path,
+			err)
 	case errors.Is(err, ErrForeign), errors.Is(err, ErrOlder), errors.Is(err, ErrNewer):
 		return fmt.Errorf("store %s: %w", path, err)
-	case errors.Is(err, os.ErrPermission), strings.Contains(err.Error(), syscall.EACCES.Error()), strings.Contains(err.Error(), syscall.EROFS.Error()):
-		return fmt.Errorf("store %s can't be opened: %w; whoever opens a store writes to it, to look at it too: let it be written to, or copy the directory and take the copy", path, err)
+	case errors.Is(err, os.ErrPermission), strings.Contains(err.Error(), syscall.EACCES.Error()),
+		strings.Contains(err.Error(), syscall.EROFS.Error()):
+		return fmt.Errorf("store %s can't be opened: %w; whoever opens a store writes to it, to look at it too: let it be "+
+			"written to, or copy the directory and take the copy", path, err)
 	}
-	return fmt.Errorf("store %s can't be opened: %w; if nothing else helps, --rebuild sets it aside and begins anew, from where source.kafka.start says", path, err)
+	return fmt.Errorf("store %s can't be opened: %w; if nothing else helps, --rebuild sets it aside and begins anew, "+
+		"from where source.kafka.start says", path, err)
 }
 
 // load ends what a crash interrupted, and makes the files what the database says.
@@ -270,7 +278,9 @@ func (s *Badger) load() error {
 		return s.lost
 	}
 	if s.lost != nil {
-		s.opt.Logger.Warn().Str("lost", s.lost.Key).Msg("the machine went down, and the store has not all that was committed before: it is read again; store.sync keeps it")
+		s.opt.Logger.Warn().Str("lost", s.lost.Key).
+			Msg("the machine went down, and the store has not all that was committed before: it is read again; store.sync " +
+				"keeps it")
 	}
 	st, err := s.state()
 	if err != nil {
@@ -328,9 +338,11 @@ func (s *Badger) version() (made bool, err error) {
 		}
 		switch n := binary.BigEndian.Uint16(b); {
 		case n < schema:
-			return fmt.Errorf("%w: its layout is version %d, and this program reads version %d; --rebuild sets it aside and begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrOlder, n, schema)
+			return fmt.Errorf("%w: its layout is version %d, and this program reads version %d; --rebuild sets it aside and "+
+				"begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrOlder, n, schema)
 		case n > schema:
-			return fmt.Errorf("%w: its layout is version %d and this program knows up to %d; use the newer program, or another store.path", ErrNewer, n, schema)
+			return fmt.Errorf("%w: its layout is version %d and this program knows up to %d; use the newer program, or "+
+				"another store.path", ErrNewer, n, schema)
 		}
 		return nil
 	})
@@ -403,7 +415,8 @@ func (s *Badger) loadJournal() error {
 		case !ok:
 			return missing(g)
 		case size < g.end:
-			return &Damage{Kind: "journal", Key: fmt.Sprintf("an entry up to %d", g.last), File: g.file(), Offset: size, Why: "the file is shorter than what was committed"}
+			return &Damage{Kind: "journal", Key: fmt.Sprintf("an entry up to %d", g.last), File: g.file(), Offset: size,
+				Why: "the file is shorter than what was committed"}
 		case size > g.end && i == len(logFiles)-1:
 			if err := s.files.truncate(g.file(), g.end); err != nil {
 				return err
@@ -481,7 +494,8 @@ func (s *Badger) Close() error {
 	}
 	// Badger writes a table when it closes, through a memory map.
 	if free, ok := s.free(); ok && free < closeRoom {
-		return fmt.Errorf("store %s: closing: %w: what was committed is kept, and the next start looks after it", s.opt.Path, ErrFull)
+		return fmt.Errorf("store %s: closing: %w: what was committed is kept, and the next start looks after it", s.opt.Path,
+			ErrFull)
 	}
 	st, err := s.state()
 	db := s.db
@@ -540,7 +554,8 @@ func (s *Badger) room(bytes int64) error {
 	if !ok || free-bytes >= s.opt.Reserve {
 		return nil
 	}
-	return fmt.Errorf("%w: %d MiB are left where the store is, and %d MiB are kept in reserve; free some, or lower store.max_bytes", ErrFull, free>>20, s.opt.Reserve>>20)
+	return fmt.Errorf("%w: %d MiB are left where the store is, and %d MiB are kept in reserve; free some, or lower "+
+		"store.max_bytes", ErrFull, free>>20, s.opt.Reserve>>20)
 }
 
 func (s *Badger) free() (int64, bool) {

@@ -56,7 +56,8 @@ func decodeLogFile(key, b []byte) (logFile, error) {
 		return logFile{}, errDamaged
 	}
 	n := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
-	g := logFile{id: binary.BigEndian.Uint64(key[1:]), first: n(0), last: n(1), count: n(2), end: int64(n(3)), oldest: int64(n(4)), newest: int64(n(5))}
+	g := logFile{id: binary.BigEndian.Uint64(key[1:]), first: n(0), last: n(1), count: n(2), end: int64(n(3)),
+		oldest: int64(n(4)), newest: int64(n(5))}
 	if g.first > g.last || g.count == 0 || g.end < int64(len(journalMagic)+frameHeader) {
 		return logFile{}, errDamaged
 	}
@@ -85,7 +86,8 @@ func decodeFrame(b []byte) (frame, error) {
 	if binary.BigEndian.Uint32(b[20:]) != uint32(checksum(b[:20])) {
 		return frame{}, errDamaged
 	}
-	f := frame{size: int(binary.BigEndian.Uint32(b)), number: binary.BigEndian.Uint64(b[4:]), time: int64(binary.BigEndian.Uint64(b[12:])), sum: binary.BigEndian.Uint64(b[24:])}
+	f := frame{size: int(binary.BigEndian.Uint32(b)), number: binary.BigEndian.Uint64(b[4:]),
+		time: int64(binary.BigEndian.Uint64(b[12:])), sum: binary.BigEndian.Uint64(b[24:])}
 	if f.size > LimitEntry {
 		return frame{}, errDamaged
 	}
@@ -198,12 +200,14 @@ func (j *journal) index(f file, g logFile) ([]spot, error) {
 // returns false. It holds the file to what the database says of it.
 func walk(f file, g logFile, do func(at int64, h frame) (bool, error)) error {
 	damaged := func(at int64, after uint64, why string) error {
-		return &Damage{Kind: "journal", Key: fmt.Sprintf("the entry after number %d", after), File: g.file(), Offset: at, Why: why}
+		return &Damage{Kind: "journal", Key: fmt.Sprintf("the entry after number %d", after), File: g.file(), Offset: at,
+			Why: why}
 	}
 	buf := make([]byte, frameHeader)
 	magic := buf[:len(journalMagic)]
 	if _, err := f.ReadAt(magic, 0); err != nil || string(magic) != journalMagic {
-		return &Damage{Kind: "journal", Key: fmt.Sprintf("the file of entries %d to %d", g.first, g.last), File: g.file(), Why: "its beginning is not that of a journal"}
+		return &Damage{Kind: "journal", Key: fmt.Sprintf("the file of entries %d to %d", g.first, g.last), File: g.file(),
+			Why: "its beginning is not that of a journal"}
 	}
 	at, last, count := int64(len(journalMagic)), uint64(0), uint64(0)
 	for at < g.end {
@@ -230,7 +234,8 @@ func walk(f file, g logFile, do func(at int64, h frame) (bool, error)) error {
 		at += frameHeader + int64(h.size)
 	}
 	if count != g.count || last != g.last {
-		return damaged(at, last, fmt.Sprintf("the file has %d entries up to number %d, committed were %d up to %d", count, last, g.count, g.last))
+		return damaged(at, last, fmt.Sprintf("the file has %d entries up to number %d, committed were %d up to %d", count,
+			last, g.count, g.last))
 	}
 	return nil
 }
@@ -308,7 +313,8 @@ func (j *journal) eachIn(g logFile, from uint64, buf *[]byte, f func(Entry) (boo
 }
 
 func missing(g logFile) *Damage {
-	return &Damage{Kind: "journal", Key: fmt.Sprintf("entries %d to %d", g.first, g.last), File: g.file(), Why: "the file is missing"}
+	return &Damage{Kind: "journal", Key: fmt.Sprintf("entries %d to %d", g.first, g.last), File: g.file(),
+		Why: "the file is missing"}
 }
 
 // plan is a change of the journal that is prepared but not committed.

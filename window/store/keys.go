@@ -112,7 +112,8 @@ type state struct {
 }
 
 func (s *state) fields() [13]*uint64 {
-	return [13]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount, &s.logFileNext, &s.largeNext, &s.drop, &s.alertCount, &s.noticeNext, &s.commits, &s.digest}
+	return [13]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount,
+		&s.logFileNext, &s.largeNext, &s.drop, &s.alertCount, &s.noticeNext, &s.commits, &s.digest}
 }
 
 func (s *state) encode() []byte {

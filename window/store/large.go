@@ -74,7 +74,8 @@ func describe(key []byte) (kind, name string) {
 		receiver, _ := named()
 		return "outbox", fmt.Sprintf("of %s, delivery %s", receiver, number())
 	case prefixLogFile:
-		return "journal", "what is committed of " + logFileName(binary.BigEndian.Uint64(append(rest[:len(rest):len(rest)], make([]byte, 8)...)))
+		return "journal", "what is committed of " +
+			logFileName(binary.BigEndian.Uint64(append(rest[:len(rest):len(rest)], make([]byte, 8)...)))
 	case prefixCheckpoint:
 		return "checkpoint", fmt.Sprintf("of history %q", rest)
 	case prefixGeneration:

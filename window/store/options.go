@@ -144,7 +144,8 @@ func (c Commit) Validate() error {
 	}
 	for i, e := range c.Journal {
 		if i > 0 && e.Number <= c.Journal[i-1].Number {
-			return fmt.Errorf("store: journal entry %d follows %d in one commit; numbers ascend", e.Number, c.Journal[i-1].Number)
+			return fmt.Errorf("store: journal entry %d follows %d in one commit; numbers ascend", e.Number,
+				c.Journal[i-1].Number)
 		}
 		if len(e.Data) > LimitEntry {
 			return fmt.Errorf("store: journal entry %d has %d bytes; at most %d can be kept", e.Number, len(e.Data), LimitEntry)
@@ -181,7 +182,8 @@ func (c Commit) validateNotices() error {
 		bytes += inlined(len(n.Body))
 	}
 	if bytes > LimitNotices || len(c.Notices) > LimitHandled {
-		return fmt.Errorf("store: %d notices of %d bytes are too many for one commit; at most %d bytes fit", len(c.Notices), bytes, LimitNotices)
+		return fmt.Errorf("store: %d notices of %d bytes are too many for one commit; at most %d bytes fit", len(c.Notices),
+			bytes, LimitNotices)
 	}
 	if len(c.Handled) > LimitHandled {
 		return fmt.Errorf("store: %d alerts are handled in one commit; at most %d can be", len(c.Handled), LimitHandled)
@@ -212,7 +214,8 @@ func ValidateSpill(db string, pairs []KV) error {
 	}
 	for _, kv := range pairs {
 		if len(kv.Key)+len(kv.Value) > LimitSpill {
-			return fmt.Errorf("store: a pair of %d bytes is spilled for %q; at most %d can be kept", len(kv.Key)+len(kv.Value), db, LimitSpill)
+			return fmt.Errorf("store: a pair of %d bytes is spilled for %q; at most %d can be kept", len(kv.Key)+len(kv.Value),
+				db, LimitSpill)
 		}
 	}
 	return nil

@@ -307,7 +307,8 @@ func (s *Badger) takeBack(db string) error {
 				if err != nil {
 					return false, err
 				}
-				if len(value) == 0 || (value[0] == undoAbsent) != (len(value) == 1) || value[0] == undoValue && len(value) <= sealed {
+				if len(value) == 0 || (value[0] == undoAbsent) != (len(value) == 1) || value[0] == undoValue &&
+					len(value) <= sealed {
 					return false, damaged(key, "it can't be decoded")
 				}
 				c := change{key: spillKey(db, string(key[len(prefix):]))}

@@ -141,8 +141,8 @@ type Store interface {
 	Checkpoints(ctx context.Context) ([]string, error)
 	// Spill stores pairs for a history, outside of any Commit. Opening the store
 	// again takes back what was spilled after the last committed checkpoint of that
-	// history (all, if it has none), so that what Spilled says fits the checkpoint. Spill and a Commit with a checkpoint of
-	// the same history are not to be called at the same time.
+	// history (all, if it has none), so that what Spilled says fits the checkpoint. Spill and a Commit with a checkpoint
+	// of the same history are not to be called at the same time.
 	Spill(ctx context.Context, db string, pairs []KV) error
 	// Spilled returns the values of keys, in their order, nil for one that has
 	// none.

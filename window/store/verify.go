@@ -70,7 +70,8 @@ func Verify(path string) (Report, error) {
 	}
 	unlock, err := lock(path)
 	if errors.Is(err, ErrLocked) {
-		return Report{}, fmt.Errorf("store %s: %w%s: copy the directory and verify the copy (cp -r is enough), or stop that one first", path, ErrLocked, holder(path))
+		return Report{}, fmt.Errorf("store %s: %w%s: copy the directory and verify the copy (cp -r is enough), or stop "+
+			"that one first", path, ErrLocked, holder(path))
 	}
 	if err != nil {
 		return Report{}, fmt.Errorf("store %s: %w", path, err)
@@ -131,7 +132,8 @@ func (v *verifier) run() (err error) {
 	if err := copyDatabase(v.path, dir); err != nil {
 		return fmt.Errorf("its database is copied to be looked at: %w", full(err))
 	}
-	v.s = &Badger{opt: Options{Path: dir, Reserve: 1}.WithDefaults(), files: frozen{&osFiles{dir: v.path}}, marks: &osFiles{dir: dir}}
+	v.s = &Badger{opt: Options{Path: dir, Reserve: 1}.WithDefaults(), files: frozen{&osFiles{dir: v.path}},
+		marks: &osFiles{dir: dir}}
 	defer func() {
 		err = errors.Join(err, v.s.marks.close())
 		if v.s.db != nil {

@@ -169,17 +169,20 @@ func (s *Badger) whole() error {
 		return err
 	}
 	if digest != st.digest {
-		return &Damage{Kind: "database", Key: "all records", Why: "they are not those that were committed: some are missing, or are there again"}
+		return &Damage{Kind: "database", Key: "all records",
+			Why: "they are not those that were committed: some are missing, or are there again"}
 	}
 	m, other, ok, err := readMark(s.opt.Path)
 	switch {
 	case err != nil:
 		return err
 	case !ok && s.made:
-		return &Damage{Kind: "database", Key: "how many transactions it has", File: markFile, Why: "the file is missing, or both of its checksums are wrong"}
+		return &Damage{Kind: "database", Key: "how many transactions it has", File: markFile,
+			Why: "the file is missing, or both of its checksums are wrong"}
 	case m.commits > st.commits:
 		s.lost = &Damage{
-			Kind: "database", Key: fmt.Sprintf("the last %d of %d transactions", m.commits-st.commits, m.commits), Why: "they are missing",
+			Kind: "database", Key: fmt.Sprintf("the last %d of %d transactions", m.commits-st.commits, m.commits),
+			Why:   "they are missing",
 			power: m.run != 0 && m.run != machineRun(),
 		}
 	}
@@ -217,7 +220,8 @@ func examine(dir string) error {
 		err = keys.Close()
 	}
 	if err != nil {
-		return &Damage{Kind: "database", Key: "the list of encryption keys, which is empty", File: badger.KeyRegistryFileName, Why: err.Error()}
+		return &Damage{Kind: "database", Key: "the list of encryption keys, which is empty", File: badger.KeyRegistryFileName,
+			Why: err.Error()}
 	}
 	for _, id := range slices.Sorted(maps.Keys(manifest.Tables)) {
 		if t := manifest.Tables[id]; t.Compression != options.None || t.KeyID != 0 {
@@ -284,7 +288,8 @@ func openBadger(opt badger.Options) (db *badger.DB, err error) {
 	}
 	// Badger wraps causes as text.
 	for _, why := range []string{
-		lockTaken, syscall.EACCES.Error(), syscall.EPERM.Error(), syscall.EROFS.Error(), syscall.ENOSPC.Error(), syscall.EDQUOT.Error(),
+		lockTaken, syscall.EACCES.Error(), syscall.EPERM.Error(), syscall.EROFS.Error(), syscall.ENOSPC.Error(),
+		syscall.EDQUOT.Error(),
 		syscall.EMFILE.Error(), syscall.ENFILE.Error(), syscall.ENOMEM.Error(), syscall.EIO.Error(),
 	} {
 		if strings.Contains(err.Error(), why) {

@@ -295,7 +295,8 @@ func (w *writer) clear() {
 		w.s.journal.set(w.plan.logFiles, w.plan.spots)
 		for _, g := range w.plan.dropped {
 			if err := w.s.files.remove(g.file()); err != nil {
-				w.s.opt.Logger.Warn().Err(err).Str("file", g.file()).Msg("a file of the journal that is not needed any more can't be removed; the next start tries again")
+				w.s.opt.Logger.Warn().Err(err).Str("file", g.file()).
+					Msg("a file of the journal that is not needed any more can't be removed; the next start tries again")
 			}
 		}
 		w.plan = nil
@@ -303,7 +304,8 @@ func (w *writer) clear() {
 	for _, r := range w.gone {
 		w.s.largeBytes.Add(-int64(r.size))
 		if err := w.s.files.remove(largeFile(r.id)); err != nil {
-			w.s.opt.Logger.Warn().Err(err).Str("file", largeFile(r.id)).Msg("a file that is not needed any more can't be removed; the next start tries again")
+			w.s.opt.Logger.Warn().Err(err).Str("file", largeFile(r.id)).
+				Msg("a file that is not needed any more can't be removed; the next start tries again")
 		}
 	}
 	w.gone = nil
@@ -395,7 +397,8 @@ func (w *writer) letter(l DeadLetter) error {
 	w.state.letterBytes += uint64(len(value))
 	for {
 		kept := w.state.letterNext - w.state.letterOldest
-		if kept <= 1 || (kept <= uint64(w.s.opt.MaxDeadLetters) && w.state.letterBytes <= uint64(w.s.opt.MaxDeadLetterBytes)) {
+		if kept <= 1 || (kept <= uint64(w.s.opt.MaxDeadLetters) &&
+			w.state.letterBytes <= uint64(w.s.opt.MaxDeadLetterBytes)) {
 			return nil
 		}
 		if err := w.dropOldest(); err != nil {

@@ -123,9 +123,12 @@ func (h *History) Checkpoint() []byte { return h.AppendCheckpoint(nil) }
 // are to be spared.
 func (h *History) AppendCheckpoint(out []byte) []byte {
 	s := h.segs
-	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples, Heads: h.heads, Headed: h.headed,
-		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
-		Lost: s.lost, BornLost: s.born.lost, Told: s.told, Due: s.due, Number: s.number, Looked: s.looked, Newest: s.newest, Stats: s.stats, Before: s.before, Whole: s.whole}
+	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples,
+		Heads: h.heads, Headed: h.headed,
+		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy,
+		BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
+		Lost: s.lost, BornLost: s.born.lost, Told: s.told, Due: s.due, Number: s.number, Looked: s.looked, Newest: s.newest,
+		Stats: s.stats, Before: s.before, Whole: s.whole}
 	for r, name := range h.held.sessions {
 		hd.Sessions = append(hd.Sessions, sessionOf{r, []byte(name)})
 	}
@@ -332,7 +335,8 @@ func codeFed(c *wire.Coder, all *[]fed) {
 
 // split takes a checkpoint apart.
 func split(b []byte) (out [sections][]byte, err error) {
-	if len(b) < 8 || string(b[:4]) != string(checkpointMagic) || crc32.Checksum(b[8:], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(b[4:]) {
+	if len(b) < 8 || string(b[:4]) != string(checkpointMagic) ||
+		crc32.Checksum(b[8:], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(b[4:]) {
 		return out, errCheckpoint
 	}
 	r := wire.NewReader(b[8:])
@@ -418,7 +422,8 @@ func (l *loader) batch(r ref) (*decode.Batch, error) {
 		l.batches[r.entry()] = b
 	}
 	if r.index() >= b.Len() {
-		return nil, fmt.Errorf("%w: it names record %d of entry %d, which has %d", errCheckpoint, r.index(), r.entry(), b.Len())
+		return nil, fmt.Errorf("%w: it names record %d of entry %d, which has %d", errCheckpoint, r.index(), r.entry(),
+			b.Len())
 	}
 	return b, nil
 }
@@ -438,7 +443,8 @@ func (l *loader) head(r uint64) (record.Head, error) {
 func (b *block) head(r ref) (record.Head, error) {
 	at, ok := b.place(r)
 	if !ok {
-		return record.Head{}, fmt.Errorf("%w: it names record %d of entry %d, which it does not have", errCheckpoint, r.index(), r.entry())
+		return record.Head{}, fmt.Errorf("%w: it names record %d of entry %d, which it does not have", errCheckpoint,
+			r.index(), r.entry())
 	}
 	t := b.Copy(at)
 	return record.HeadOf(&t), nil
@@ -498,7 +504,8 @@ func (h *History) remember(l *loader) {
 
 // restoreSegments makes segments without an engine.
 func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte) (*segments, error) {
-	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, attempts: hd.BornAttempts, listed: hd.Listed && !hd.ListedSince, lazy: hd.Lazy,
+	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, attempts: hd.BornAttempts,
+		listed: hd.Listed && !hd.ListedSince, lazy: hd.Lazy,
 		number: hd.Number, newest: hd.Newest, before: hd.Before, lost: slices.Clone(hd.BornLost)}
 	var err error
 	if s.cutter, err = segment.Restore(cfg.cutter(), parts[sectionCutter]); err != nil {
@@ -518,7 +525,8 @@ func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte)
 	}
 	for i, r := range hd.Past {
 		if i < len(cfg.Levels) {
-			s.past = append(s.past, verdict.Result{Level: cfg.Levels[i], Outcome: r.Outcome, Reason: r.Reason, Count: r.Count, Unexplained: r.Unexplained})
+			s.past = append(s.past, verdict.Result{Level: cfg.Levels[i], Outcome: r.Outcome, Reason: r.Reason, Count: r.Count,
+				Unexplained: r.Unexplained})
 		}
 	}
 	return s, nil

@@ -78,7 +78,8 @@ type Config struct {
 	// what breaks them is in the results, of which the i-th is of the transactions that find(i) finds. What unasked
 	// names (nil: nothing) was not read, as far as is known. It is asked only where coverage is complete and all is
 	// absent at first, and gives no result if it can't judge the predicates: then they are counted.
-	Predicates func(records *packed.Records, levels []verdict.Level, unasked func(t int, key string) bool) (results []verdict.Result, find func(i int) Find) `json:"-"`
+	Predicates func(records *packed.Records, levels []verdict.Level,
+		unasked func(t int, key string) bool) (results []verdict.Result, find func(i int) Find) `json:"-"`
 
 	// Stop, if it is not nil, is asked now and then while a tick works, also those of
 	// Restore. Once it returns true what is open stays open, and the history is no longer
@@ -137,7 +138,8 @@ func (c Config) WithDefaults() Config {
 	c.Order.MaxSkew, c.Order.MaxTransaction, c.Order.Every = c.MaxSkew, c.MaxTransaction, c.Every
 	c.Order.Whole = c.Coverage == record.CoverageComplete
 	c.Order.Bare = c.bare()
-	c.Order.Numbered = c.Clock == record.ClockDatabase || c.Clock == record.ClockIgnore || c.Sessions == record.SessionsIgnore
+	c.Order.Numbered = c.Clock == record.ClockDatabase || c.Clock == record.ClockIgnore ||
+		c.Sessions == record.SessionsIgnore
 	return c
 }
 
@@ -157,7 +159,8 @@ func (c Config) bare() int {
 const waitingMost = DefaultSegment
 
 func (c Config) frontier() frontier.Options {
-	o := frontier.Options{DB: c.DB, MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys, MaxBytes: c.MaxBytes, Spilling: c.Spilling}
+	o := frontier.Options{DB: c.DB, MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys, MaxBytes: c.MaxBytes,
+		Spilling: c.Spilling}
 	if c.Spilling {
 		// As many as an engine is begun with are in memory: see segments.nextSeeds.
 		o.MinKeys = c.MaxSeeds
@@ -169,11 +172,13 @@ func (c Config) frontier() frontier.Options {
 }
 
 func (c Config) cutter() segment.Options {
-	realTime := !slices.ContainsFunc(c.Levels, func(l verdict.Level) bool { return l != verdict.SSER && l != verdict.StrongSI })
+	realTime := !slices.ContainsFunc(c.Levels,
+		func(l verdict.Level) bool { return l != verdict.SSER && l != verdict.StrongSI })
 	snapshotKeys := 0
 	if c.Clock != record.ClockIgnore {
 		snapshotKeys = -1 // clocks serve as well, and cost less
 	}
-	return segment.Options{RealTime: realTime, SnapshotKeys: snapshotKeys, NoClock: c.Clock == record.ClockIgnore, MaxSkew: int64(c.MaxSkew), IdleAfter: int64(c.Order.IdleAfter),
+	return segment.Options{RealTime: realTime, SnapshotKeys: snapshotKeys, NoClock: c.Clock == record.ClockIgnore,
+		MaxSkew: int64(c.MaxSkew), IdleAfter: int64(c.Order.IdleAfter),
 		MinOverlap: uint64(c.Overlap), MaxOverlap: 2 * uint64(c.Overlap)}
 }

@@ -86,7 +86,8 @@ const (
 	lossWhys
 )
 
-var lossNames = [...]string{"records-missing", "unusable-record", "incomplete-transaction", "same-id", "stale-record", "sampling", "session-gap",
+var lossNames = [...]string{"records-missing", "unusable-record", "incomplete-transaction", "same-id", "stale-record",
+	"sampling", "session-gap",
 	"late-record", "session-forgotten", "overlong-transaction", "not-waited-for", "wrong-seq"}
 
 func (w LossWhy) String() string { return lossNames[w] }
@@ -100,8 +101,8 @@ type Stats struct {
 	Short uint64
 	// Forgotten are the transactions that no engine has any more. Dropped are the
 	// versions among them, Unawaited the reads, that might have mattered and for
-	// which there was no room (or which wait on without what came before them); Undecided the orders of versions and the readers'
-	// choices that were open when their segment ended; Withheld the violations that were
+	// which there was no room (or which wait on without what came before them); Undecided the orders of versions and the
+	// readers' choices that were open when their segment ended; Withheld the violations that were
 	// found, and whose proof is forgotten; Unexplained the cycles that were only counted.
 	Forgotten, Dropped, Unawaited, Undecided, Withheld, Unexplained uint64
 
@@ -172,7 +173,8 @@ func New(cfg Config) *History {
 }
 
 func newHistory(cfg Config) *History {
-	return &History{cfg: cfg, realTime: slices.ContainsFunc(cfg.Levels, realTime), held: held{blocks: map[uint64]*block{}, sessions: map[ref]string{}}}
+	return &History{cfg: cfg, realTime: slices.ContainsFunc(cfg.Levels, realTime),
+		held: held{blocks: map[uint64]*block{}, sessions: map[ref]string{}}}
 }
 
 // Take takes in the next entry: its records of this history go to the order. What
@@ -270,7 +272,8 @@ func (h *History) takeLosses(b *decode.Batch) {
 	for _, l := range b.Losses {
 		if l.DB == "" || l.DB == h.cfg.DB {
 			l := Loss{Why: LostEvents, Session: l.Session, ID: l.Txn}
-			h.lose(l, before(h.order.Watermark(), int64(h.cfg.MaxTransaction)), h.order.Reach()) // it was given up that much later
+			// it was given up that much later
+			h.lose(l, before(h.order.Watermark(), int64(h.cfg.MaxTransaction)), h.order.Reach())
 		}
 	}
 }
@@ -524,7 +527,8 @@ func lossesAround(r *order.Release, t *record.Transaction, since int64) (out []p
 		is   bool
 		why  LossWhy
 		from int64
-	}{{r.Forgotten, LostSession, since}, {r.Late && !r.Passed, LostLate, began}, {r.Overlong, LostOverlong, min(began, t.Start)}} {
+	}{{r.Forgotten, LostSession, since}, {r.Late && !r.Passed, LostLate, began},
+		{r.Overlong, LostOverlong, min(began, t.Start)}} {
 		if x.is {
 			out = append(out, placedLoss{Loss{Why: x.why, Session: r.Own, ID: strings.Clone(t.ID)}, x.from, r.Key})
 		}

@@ -34,7 +34,8 @@ const lookMost = DefaultSegment
 
 // hasPredicates tells whether the segment has predicates that can be judged.
 func (s *segments) hasPredicates() bool {
-	return s.cfg.Predicates != nil && s.engine.Predicates() && s.complete && !s.lazy && s.cfg.Initial == record.InitialAbsent &&
+	return s.cfg.Predicates != nil && s.engine.Predicates() && s.complete && !s.lazy &&
+		s.cfg.Initial == record.InitialAbsent &&
 		len(s.lost) == 0
 }
 

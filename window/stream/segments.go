@@ -172,7 +172,8 @@ type source interface {
 const perKey = 8
 
 func newSegments(cfg Config, src source) *segments {
-	s := &segments{cfg: cfg, source: src, complete: cfg.Coverage == record.CoverageComplete, unique: cfg.UniqueValues, attempts: cfg.UniqueAttempts, front: frontier.New(cfg.frontier()),
+	s := &segments{cfg: cfg, source: src, complete: cfg.Coverage == record.CoverageComplete, unique: cfg.UniqueValues,
+		attempts: cfg.UniqueAttempts, front: frontier.New(cfg.frontier()),
 		cutter: segment.New(cfg.cutter()), newest: noTime, whole: newStretches()}
 	s.open()
 	s.widenCutter()
@@ -220,10 +221,13 @@ func (s *segments) newEngine() *incremental.Engine {
 			return verdict.NoReason
 		}
 	}
-	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
+	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial,
+		Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing,
-		Steps: s.cfg.Steps, BytesMax: s.cfg.BytesMax, BytesEach: each, Online: true, Seeds: len(s.seeds), Spare: spare, Lost: s.lost})
+		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts,
+		Spacing: s.cfg.Spacing,
+		Steps:   s.cfg.Steps, BytesMax: s.cfg.BytesMax, BytesEach: each, Online: true, Seeds: len(s.seeds), Spare: spare,
+		Lost: s.lost})
 }
 
 // wholeBytes is how many bytes of closures each transaction of a segment may add that is to be the whole.
@@ -407,7 +411,8 @@ func (s *segments) long() bool {
 	if fresh < s.room(s.cfg.Segment) && (fresh < lookMost || !s.hasPredicates()) {
 		return false
 	}
-	return !s.knowsLater() || s.weight.all >= s.room(s.cfg.Longest) || s.weightFrom(s.undecidedFrom()) <= min(fresh, s.overlapMost())
+	return !s.knowsLater() || s.weight.all >= s.room(s.cfg.Longest) ||
+		s.weightFrom(s.undecidedFrom()) <= min(fresh, s.overlapMost())
 }
 
 // full tells whether the engine has done so much that the segment ends, however short it is; but not
@@ -505,7 +510,8 @@ func (s *segments) solve(watermark int64) (ends bool) {
 	return ends
 }
 
-// knowsLater tells whether what was read is known only MaxTransaction later: where values repeat, or there are predicates.
+// knowsLater tells whether what was read is known only MaxTransaction later: where values repeat, or there are
+// predicates.
 func (s *segments) knowsLater() bool { return !s.unique || s.hasPredicates() }
 
 // widenCutter has the cutter remember where the overlap may begin where what was read is known later.
@@ -563,7 +569,8 @@ func (s *segments) tell(vs []verdict.Violation) {
 // what takes a search if it gave one up and all that proves it lies in the overlap.
 func (s *segments) had(v *verdict.Violation) bool {
 	ordered := v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable || v.Kind == verdict.Divergence
-	if s.number == 0 || !s.unique || !ordered || slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool { return int(t) >= len(s.seeds)+s.begun }) {
+	if s.number == 0 || !s.unique || !ordered ||
+		slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool { return int(t) >= len(s.seeds)+s.begun }) {
 		return false
 	}
 	past := func(t verdict.TxnID) bool {
@@ -575,23 +582,27 @@ func (s *segments) had(v *verdict.Violation) bool {
 }
 
 // hadWaited tells whether one of the reads that a proof needs of a transaction waited when the engine before
-// ended, or is of a list of which it did not know how it began, as this one does. Of a transaction before the overlap no other reads are remembered.
+// ended, or is of a list of which it did not know how it began, as this one does. Of a transaction before the overlap
+// no other reads are remembered.
 func (s *segments) hadWaited(x verdict.Exhibit) bool {
 	needs := func(key string) bool { return slices.Contains(x.Reads, key) || slices.Contains(x.All, key) }
 	if slices.ContainsFunc(slices.Concat(x.Reads, x.All), func(key string) bool {
-		_, found := slices.BinarySearchFunc(s.before.Lists, key, func(k []byte, key string) int { return strings.Compare(string(k), key) })
+		_, found := slices.BinarySearchFunc(s.before.Lists, key,
+			func(k []byte, key string) int { return strings.Compare(string(k), key) })
 		return found && s.engine.Anchored(key)
 	}) {
 		return true
 	}
 	i := int(x.Txn) - len(s.seeds)
 	if i < 0 {
-		return slices.ContainsFunc(s.seeds[x.Txn].Ops, func(op record.Op) bool { return op.Kind == record.Read && needs(op.Key) })
+		return slices.ContainsFunc(s.seeds[x.Txn].Ops,
+			func(op record.Op) bool { return op.Kind == record.Read && needs(op.Key) })
 	}
 	if i >= s.begun || len(s.before.Waited) == 0 || s.fed[i].flags&base != 0 {
 		return false
 	}
-	at, found := slices.BinarySearchFunc(s.before.Waited, s.place(0, i), func(w waited, place int) int { return w.Place - place })
+	at, found := slices.BinarySearchFunc(s.before.Waited, s.place(0, i),
+		func(w waited, place int) int { return w.Place - place })
 	return found && slices.ContainsFunc(s.before.Waited[at].Keys, func(key []byte) bool { return needs(string(key)) })
 }
 
@@ -607,7 +618,8 @@ func (s *segments) place(from, to int) (n int) {
 
 // unknown is what the engine does not know of the overlap, which begins at fed[from]. O(the overlap).
 func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdict.Result) unknown {
-	u := unknown{Search: slices.ContainsFunc(results, func(r verdict.Result) bool { return r.Reason == verdict.Conflicts })}
+	u := unknown{Search: slices.ContainsFunc(results,
+		func(r verdict.Result) bool { return r.Reason == verdict.Conflicts })}
 	if !s.unique {
 		return u // what had waited is told in any case
 	}
@@ -638,7 +650,8 @@ func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdic
 func (s *segments) shown(id verdict.TxnID) (*record.Transaction, bool) {
 	t, ok := s.record(id)
 	i := int(id)
-	alone := ok && (i < len(s.seeds) && strings.HasPrefix(s.seeds[i].Session, waitingSession) || i >= len(s.seeds) && s.fed[i-len(s.seeds)].flags&base != 0)
+	alone := ok && (i < len(s.seeds) && strings.HasPrefix(s.seeds[i].Session, waitingSession) || i >= len(s.seeds) &&
+		s.fed[i-len(s.seeds)].flags&base != 0)
 	if alone && !t.HasSeq {
 		t.Session += " detached " + t.ID
 	}
@@ -733,7 +746,8 @@ func (s *segments) cut() segment.Cut {
 	if waiting > max(most, s.room(s.cfg.Overlap)) {
 		s.stats.Short++
 	}
-	return s.cutter.CutIn(s.stats.Transactions-s.lastWithin(most+s.room(2*s.cfg.Overlap)), s.stats.Transactions-s.lastWithin(min(waiting, most)))
+	return s.cutter.CutIn(s.stats.Transactions-s.lastWithin(most+s.room(2*s.cfg.Overlap)),
+		s.stats.Transactions-s.lastWithin(min(waiting, most)))
 }
 
 // stretch notes what is known of what lies before a cut, which is until end; what comes begins at begin.
@@ -808,8 +822,8 @@ func (s *segments) foldWrites(id verdict.TxnID, keys []version.Key) {
 }
 
 // nextSeeds are the frontier, if it is small, and what of waiting, which Engine.Waiting names, lies before
-// fed[from]: reads whose writer may still come, and aborted writers. Keys are spilled only when it is not small any more, for
-// good: so what an engine is told does not depend on where keys are.
+// fed[from]: reads whose writer may still come, and aborted writers. Keys are spilled only when it is not small any
+// more, for good: so what an engine is told does not depend on where keys are.
 func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Transaction {
 	stubs, whole := s.front.All(s.cfg.MaxSeeds)
 	s.lazy = !whole
@@ -904,7 +918,8 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 			end = t.End + int64(s.cfg.MaxSkew)
 		}
 		for _, op := range readsOf(t.Ops, x.Reads) {
-			initial := s.cfg.Initial == record.InitialAny || op.Value.IsNull() || s.cfg.Initial == record.InitialZero && op.Value == record.Int(0)
+			initial := s.cfg.Initial == record.InitialAny || op.Value.IsNull() || s.cfg.Initial == record.InitialZero &&
+				op.Value == record.Int(0)
 			if op.Value.Kind != record.KindList && !(s.complete && initial) {
 				continue
 			}
@@ -975,7 +990,8 @@ func leaveSession(t *record.Transaction) {
 	if t.HasSeq {
 		seq = strconv.FormatInt(t.Seq, 10)
 	}
-	t.Session, t.Seq, t.HasSeq = fmt.Sprintf("%s%s\x00%d\x00%s%s", waitingSession, seq, len(t.ID), t.ID, t.Session), 0, false
+	t.Session, t.Seq, t.HasSeq = fmt.Sprintf("%s%s\x00%d\x00%s%s", waitingSession, seq, len(t.ID), t.ID, t.Session), 0,
+		false
 }
 
 // joinSession undoes leaveSession: who reads the evidence must not take it to have come before those of its
@@ -1020,7 +1036,8 @@ func readsOf(ops []record.Op, keys []string) []record.Op {
 
 // opsOf are the operations on some keys.
 func opsOf(ops []record.Op, keys []string) []record.Op {
-	return slices.DeleteFunc(slices.Clone(ops), func(op record.Op) bool { return predicate(&op) || !slices.Contains(keys, op.Key) })
+	return slices.DeleteFunc(slices.Clone(ops),
+		func(op record.Op) bool { return predicate(&op) || !slices.Contains(keys, op.Key) })
 }
 
 // stopped tells whether Config.Stop says so: then nothing need be what its records make it.
@@ -1195,7 +1212,8 @@ func (s *segments) results(last []verdict.Result) []verdict.Result {
 		out[i] = joined(s.past[i], r)
 		out[i].Violations = violations
 		if out[i].Outcome == verdict.Satisfied && s.number > 0 {
-			out[i].Outcome, out[i].Reason, out[i].Count, out[i].Order = verdict.Unknown, verdict.Forgotten, int(s.stats.Forgotten), nil
+			out[i].Outcome, out[i].Reason, out[i].Count, out[i].Order = verdict.Unknown, verdict.Forgotten,
+				int(s.stats.Forgotten), nil
 		}
 	}
 	return out

@@ -48,7 +48,8 @@ func (c Completeness) String() string { return completenessNames[c] }
 func (s *Stretch) At(l verdict.Level) Completeness {
 	realTime := realTime(l)
 	switch {
-	case s.Partial&^(WhyTimes|WhyKeys) != 0, realTime && s.Partial&WhyTimes != 0, l == verdict.LIN && s.Partial&WhyKeys != 0:
+	case s.Partial&^(WhyTimes|WhyKeys) != 0, realTime && s.Partial&WhyTimes != 0,
+		l == verdict.LIN && s.Partial&WhyKeys != 0:
 		return Partial
 	case !s.Cut:
 		return Complete

@@ -18,11 +18,13 @@ func (a *App) active() []deliver.Active {
 		if g.ResolvedAt != 0 || g.Muted {
 			continue
 		}
-		n := life.News{State: g.State, Of: g, Notification: life.Notification{Kind: life.KindOngoing, Group: g.ID, Groups: 1, Count: g.Count, Since: g.Since, Silenced: g.Silenced}}
+		n := life.News{State: g.State, Of: g, Notification: life.Notification{Kind: life.KindOngoing, Group: g.ID, Groups: 1,
+			Count: g.Count, Since: g.Since, Silenced: g.Silenced}}
 		if strings.HasPrefix(g.Name, life.Operational) {
 			n.Kind = life.KindOperational
 		}
-		out = append(out, deliver.Active{Group: g.ID, DB: g.DB, Level: g.Level, Severity: string(g.Severity), Breaks: g.Broken(a.cfg.Levels),
+		out = append(out, deliver.Active{Group: g.ID, DB: g.DB, Level: g.Level, Severity: string(g.Severity),
+			Breaks: g.Broken(a.cfg.Levels),
 			Notice: func(ctx context.Context) ([]byte, error) { return a.teller.body(ctx, n) }})
 	}
 	return out

@@ -35,7 +35,8 @@ func (a *App) announce() {
 	}
 	text := fmt.Sprintf("%d\n%s\n", os.Getpid(), a.localURL())
 	if err := replace(filepath.Join(a.cfg.Store.Path, addressFile), text); err != nil {
-		a.log.Debug().Err(err).Msg("the store's folder does not say where its monitor is: monitor alerts needs --config or --url")
+		a.log.Debug().Err(err).Msg("the store's folder does not say where its monitor is: monitor alerts needs --config or " +
+			"--url")
 	}
 }
 

@@ -66,7 +66,8 @@ func (d *addressees) replace(next *config.Config) error {
 	}
 	for _, r := range d.now {
 		if d.find(made, r) < 0 {
-			d.log.Warn().Str("receiver", r.Name).Str("was", r.Key).Msg("a receiver that is not configured any more is told of alerts until the next start")
+			d.log.Warn().Str("receiver", r.Name).Str("was", r.Key).
+				Msg("a receiver that is not configured any more is told of alerts until the next start")
 		}
 	}
 	if err := CloseReceivers(unused); err != nil {

@@ -99,7 +99,8 @@ type tuning struct {
 	drain      time.Duration   // that what was read is worked off after a stop, where it can't be read again
 }
 
-var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax, reopen: reopenEvery, drain: drainMax, piece: pieceEvery}
+var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax,
+	queue: queueRecordsMax, reopen: reopenEvery, drain: drainMax, piece: pieceEvery}
 
 // aheadMax: more than a minute before the broker has a record it can't
 // have ended, and must not drag the watermark along. Where there is no broker that is said of one that
@@ -107,15 +108,16 @@ var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEver
 const aheadMax = time.Minute
 
 // New opens the store and the HTTP server; the source is opened by Run, which
-// waits for it, and for room for the store if the disk is full. The errors are config.Errors for an invalid configuration, else
-// failures of the environment. Without Run, call Close.
+// waits for it, and for room for the store if the disk is full. The errors are config.Errors for an invalid
+// configuration, else failures of the environment. Without Run, call Close.
 func New(o Options) (*App, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
 	a := &App{stdin: o.Stdin, stdout: o.Stdout,
-		setting: setting{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, version: o.Version, canary: o.Canary, metrics: newMetrics(),
-			tuning: defaultTuning}}
+		setting: setting{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, version: o.Version, canary: o.Canary,
+			metrics: newMetrics(),
+			tuning:  defaultTuning}}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
 		a.name, a.origin = src.Kafka.Topic, originOf("kafka", src.Kafka.Topic)
@@ -212,7 +214,9 @@ func (a *App) awaitStore(ctx context.Context) error {
 // openStore opens the store with an outbox for each receiver; for rebuild a new
 // one, the old one being set aside, which is done once.
 func (a *App) openStore(rebuild *bool) (store.Store, error) {
-	o := store.Options{Path: a.cfg.Store.Path, SyncWrites: a.cfg.Store.Sync, MaxBytes: int64(a.cfg.Store.MaxBytes), Retain: max(a.cfg.Window.Retain, leastRetain), Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
+	o := store.Options{Path: a.cfg.Store.Path, SyncWrites: a.cfg.Store.Sync, MaxBytes: int64(a.cfg.Store.MaxBytes),
+		Retain: max(a.cfg.Window.Retain, leastRetain),
+		Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
 	o.Receivers = ReceiverNames(a.cfg)
 	if *rebuild {
 		aside, err := store.SetAside(o.Path, time.Now())
@@ -431,8 +435,10 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	})()
 	in := &ingest{
 		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
-		complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew, foreign: s.foreign && s.again(a.cfg.Source.Kafka),
-		workers: map[string]*worker{}, group: group, working: working, going: going, began: began, now: time.Now, beat: a.pulse.of("input"),
+		complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew,
+		foreign: s.foreign && s.again(a.cfg.Source.Kafka),
+		workers: map[string]*worker{}, group: group, working: working, going: going, began: began, now: time.Now,
+		beat:   a.pulse.of("input"),
 		causes: causes{}, pool: newPool(a.cfg.Window.Histories),
 	}
 	// However this ends, the workers do too.
@@ -527,7 +533,8 @@ func (a *App) delivered(e deliver.Event) {
 		a.log.Info().Str("receiver", e.Receiver).Str("id", e.ID).Int("attempt", e.Attempt).Msg("alert delivered")
 	case deliver.Retrying:
 		if e.Attempt == 1 {
-			a.log.Warn().Err(e.Err).Str("receiver", e.Receiver).Str("id", e.ID).Str("wait", e.Wait.Round(time.Millisecond).String()).Msg("alert not delivered yet; it is tried again until it is")
+			a.log.Warn().Err(e.Err).Str("receiver", e.Receiver).Str("id", e.ID).
+				Str("wait", e.Wait.Round(time.Millisecond).String()).Msg("alert not delivered yet; it is tried again until it is")
 		}
 	case deliver.Filtered:
 		a.log.Debug().Str("receiver", e.Receiver).Str("id", e.ID).Msg("alert is not for this receiver")
@@ -542,10 +549,12 @@ func (a *App) delivered(e deliver.Event) {
 func (a *App) open(ctx context.Context, resume map[int]int64) (source.Source, error) {
 	switch src := a.cfg.Source; {
 	case src.Kafka != nil:
-		defer a.impatient(fmt.Errorf("kafka topic %q: no broker of %s has told of it yet", src.Kafka.Topic, strings.Join(src.Kafka.Brokers, ", ")))()
+		defer a.impatient(fmt.Errorf("kafka topic %q: no broker of %s has told of it yet", src.Kafka.Topic,
+			strings.Join(src.Kafka.Brokers, ", ")))()
 		return kafka.Open(ctx, a.kafkaOptions(src.Kafka, resume))
 	case src.File != nil:
-		return file.Open(file.Options{Path: src.File.Path, Follow: src.File.Follow && !a.untilEnd, Offsets: resume, OnRetry: a.retrying})
+		return file.Open(file.Options{Path: src.File.Path, Follow: src.File.Follow && !a.untilEnd, Offsets: resume,
+			OnRetry: a.retrying})
 	default:
 		return file.NewStream(file.Stdin, a.stdin, 0), nil
 	}

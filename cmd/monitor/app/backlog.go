@@ -43,7 +43,8 @@ func (in *ingest) leaves(w *worker, x queued) bool {
 		return false
 	}
 	if in.once("behind " + w.db) {
-		in.log.Warn().Str("db", w.db).Msg("the history's queue is full: what more comes for it waits in the journal, and its alerts are late; more of this is counted")
+		in.log.Warn().Str("db", w.db).Msg("the history's queue is full: what more comes for it waits in the journal, and " +
+			"its alerts are late; more of this is counted")
 	}
 	in.later(w, x)
 	return true
@@ -95,7 +96,8 @@ func (in *ingest) await(w *worker, x queued) error {
 	w.blocked.Store(true)
 	in.metrics.blocked.WithLabelValues(w.db).Set(1)
 	if in.once("full " + w.db) {
-		in.log.Warn().Str("db", w.db).Msg("the history's queue is full: reading waits for it, and the lag grows; more of this is counted")
+		in.log.Warn().Str("db", w.db).Msg("the history's queue is full: reading waits for it, and the lag grows; more of " +
+			"this is counted")
 	}
 	in.beat.rest() // the history's own beat tells how it gets on
 	defer func() {

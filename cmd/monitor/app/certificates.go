@@ -37,7 +37,8 @@ func (s *certificates) load() (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var read [3][]byte
-	for i, f := range []struct{ key, path string }{{"cert", s.cfg.Cert}, {"key", s.cfg.Key}, {"client_ca", s.cfg.ClientCA}} {
+	for i, f := range []struct{ key, path string }{{"cert", s.cfg.Cert}, {"key", s.cfg.Key},
+		{"client_ca", s.cfg.ClientCA}} {
 		if f.path == "" {
 			continue
 		}
@@ -45,14 +46,17 @@ func (s *certificates) load() (changed bool, err error) {
 			return false, config.Errors{{Path: "http.tls." + f.key, Msg: err.Error()}}
 		}
 	}
-	if s.current.Load() != nil && bytes.Equal(read[0], s.read[0]) && bytes.Equal(read[1], s.read[1]) && bytes.Equal(read[2], s.read[2]) {
+	if s.current.Load() != nil && bytes.Equal(read[0], s.read[0]) && bytes.Equal(read[1], s.read[1]) &&
+		bytes.Equal(read[2], s.read[2]) {
 		return false, nil
 	}
 	pair, err := tls.X509KeyPair(read[0], read[1])
 	if err != nil {
-		return false, config.Errors{{Path: "http.tls", Msg: fmt.Sprintf("%s and %s are not a certificate and its key: %v", s.cfg.Cert, s.cfg.Key, err)}}
+		return false, config.Errors{{Path: "http.tls",
+			Msg: fmt.Sprintf("%s and %s are not a certificate and its key: %v", s.cfg.Cert, s.cfg.Key, err)}}
 	}
-	next := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	next := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair},
+		NextProtos: []string{"h2", "http/1.1"}}
 	if s.cfg.ClientCA != "" {
 		next.ClientCAs = x509.NewCertPool()
 		if !next.ClientCAs.AppendCertsFromPEM(read[2]) {
@@ -68,13 +72,14 @@ func (s *certificates) load() (changed bool, err error) {
 
 // server is the configuration of a listener: each connection gets what is current.
 func (s *certificates) server() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		c := s.current.Load()
-		if c == nil {
-			return nil, errors.New("can't happen, because the certificates are read before anybody can ask")
-		}
-		return c, nil
-	}}
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			c := s.current.Load()
+			if c == nil {
+				return nil, errors.New("can't happen, because the certificates are read before anybody can ask")
+			}
+			return c, nil
+		}}
 }
 
 // certificatesEvery is how often it is looked whether files have changed.

@@ -81,7 +81,8 @@ func anotherVersion(what string, form, known byte) error {
 	if form < known {
 		by = store.ErrOlder
 	}
-	return fmt.Errorf("%s was %w of the monitor: its form is %d, and this version reads %d; start that version, or begin anew with monitor run --rebuild, which sets the store aside", what, by, form, known)
+	return fmt.Errorf("%s was %w of the monitor: its form is %d, and this version reads %d; start that version, or "+
+		"begin anew with monitor run --rebuild, which sets the store aside", what, by, form, known)
 }
 
 var errCheckpoint = errors.New("the checkpoint is damaged")
@@ -97,7 +98,8 @@ func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
 	r, c := wire.Reads(b[1:]), checkpoint{told: newTold()}
 	c.code(&r)
 	c.state = r.Rest()
-	if !r.OK() || c.born == 0 || c.floor == 0 || c.consumed < c.born-1 || c.floor > c.consumed+1 || c.coverage > max(record.CoverageComplete, record.CoveragePartial) {
+	if !r.OK() || c.born == 0 || c.floor == 0 || c.consumed < c.born-1 || c.floor > c.consumed+1 ||
+		c.coverage > max(record.CoverageComplete, record.CoveragePartial) {
 		return nil, fmt.Errorf("history %q: %w", db, errCheckpoint)
 	}
 	return &c, nil
@@ -111,7 +113,8 @@ func (a *setting) windowOf(db string, coverage record.Coverage, whole bool) (str
 		return stream.Config{}, err
 	}
 	w := c.Window
-	segment, heavy, waiting, heavyWaiting, searched := min(w.Segment, w.MaxTransactions), 0, w.MaxTransactions, heavyWaiting, 0
+	segment, heavy, waiting, heavyWaiting, searched := min(w.Segment, w.MaxTransactions), 0, w.MaxTransactions,
+		heavyWaiting, 0
 	known := int64(w.Keys) * keyBytes
 	switch {
 	case whole: // so many are asked for, whatever they take
@@ -124,10 +127,14 @@ func (a *setting) windowOf(db string, coverage record.Coverage, whole bool) (str
 		known = min(known, int64(c.Memory/knownShare))
 	}
 	return stream.Config{
-		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues, UniqueAttempts: c.UniqueAttempts,
-		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every, BytesMax: searched, Whole: whole,
-		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: known, MaxSeeds: a.tuning.seeds, Spilling: true,
-		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: aheadMax, MaxBuffered: waiting, Heavy: heavyWaiting},
+		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues,
+		UniqueAttempts: c.UniqueAttempts,
+		MaxSkew:        w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
+		BytesMax: searched, Whole: whole,
+		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: known,
+		MaxSeeds: a.tuning.seeds, Spilling: true,
+		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: aheadMax, MaxBuffered: waiting,
+			Heavy: heavyWaiting},
 	}, nil
 }
 

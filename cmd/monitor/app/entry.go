@@ -28,8 +28,8 @@ type entry struct {
 // entryVersion is the first byte of an entry in the journal.
 const entryVersion = 1
 
-// append writes what the journal keeps of e under its number: entryVersion, what code lists, a byte that is 1 if a batch
-// follows, and the batch, as decode has it.
+// append writes what the journal keeps of e under its number: entryVersion, what code lists, a byte that is 1 if a
+// batch follows, and the batch, as decode has it.
 func (e *entry) append(b []byte) []byte {
 	c := wire.Coder{B: append(b, entryVersion)}
 	e.code(&c)

@@ -11,8 +11,8 @@ import (
 )
 
 // Examine looks at what Run would look at before it reads records, without asking anybody on the network:
-// certificates, authorities, the file of the input, the folder of the store, silences. What can't work is an error, what can
-// work and does nothing is a warning. Of what is known to be wrong nothing more is said.
+// certificates, authorities, the file of the input, the folder of the store, silences. What can't work is an error,
+// what can work and does nothing is a warning. Of what is known to be wrong nothing more is said.
 func Examine(l *config.Loaded, known config.Errors) (warnings []string, errs config.Errors) {
 	c := l.Config
 	failed := func(path string, err error) {

@@ -84,5 +84,6 @@ func (w *worker) tellStays() {
 	if !w.once("keys stay") {
 		return
 	}
-	w.log.Warn().Str("db", w.db).Int("keys", w.cfg.Window.Keys).Msg("the disk is full: more than window.keys keys stay in memory until there is room")
+	w.log.Warn().Str("db", w.db).Int("keys", w.cfg.Window.Keys).
+		Msg("the disk is full: more than window.keys keys stay in memory until there is room")
 }

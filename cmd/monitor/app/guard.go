@@ -94,7 +94,8 @@ func (g *guard) wrap(next http.Handler, open, loopback bool) http.Handler {
 				return
 			case !ok:
 				w.Header().Set("WWW-Authenticate", `Bearer realm="isowatch"`)
-				g.refuse(w, http.StatusUnauthorized, "unauthorized", "the monitor wants a token or a client certificate", "send Authorization: Bearer and the contents of http.token_file, or open the monitor's page and enter it there")
+				g.refuse(w, http.StatusUnauthorized, "unauthorized", "the monitor wants a token or a client certificate",
+					"send Authorization: Bearer and the contents of http.token_file, or open the monitor's page and enter it there")
 				return
 			}
 			keepPlace(r.Context())
@@ -112,7 +113,8 @@ func (g *guard) refuse(w http.ResponseWriter, status int, code, message, hint st
 // tooMany answers who has shown too many wrong tokens.
 func (g *guard) tooMany(w http.ResponseWriter, wait time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-	g.refuse(w, http.StatusTooManyRequests, "too-many-failures", "too many wrong tokens from this address", "wait as long as Retry-After says")
+	g.refuse(w, http.StatusTooManyRequests, "too-many-failures", "too many wrong tokens from this address",
+		"wait as long as Retry-After says")
 }
 
 // health tells whether a request is one of those that say nothing but how it goes.
@@ -231,7 +233,8 @@ func (g *guard) session() http.Handler {
 		case http.MethodPost:
 			token, err := handedIn(w, r)
 			if err != nil {
-				g.refuse(w, http.StatusBadRequest, "invalid", "the token can't be read: "+err.Error(), `send {"token": "…"} as application/json`)
+				g.refuse(w, http.StatusBadRequest, "invalid", "the token can't be read: "+err.Error(),
+					`send {"token": "…"} as application/json`)
 				return
 			}
 			ok, wait := g.check(r, token)
@@ -240,7 +243,8 @@ func (g *guard) session() http.Handler {
 				g.tooMany(w, wait)
 				return
 			case !ok:
-				g.refuse(w, http.StatusUnauthorized, "unauthorized", "that is not the token", "it stands in the file that http.token_file names")
+				g.refuse(w, http.StatusUnauthorized, "unauthorized", "that is not the token",
+					"it stands in the file that http.token_file names")
 				return
 			}
 			keepPlace(r.Context())
@@ -254,7 +258,8 @@ func (g *guard) session() http.Handler {
 			c.MaxAge = -1
 		default:
 			w.Header().Set("Allow", "POST, DELETE")
-			g.refuse(w, http.StatusMethodNotAllowed, "method", r.Method+" is not for a session", "POST begins one, DELETE ends it")
+			g.refuse(w, http.StatusMethodNotAllowed, "method", r.Method+" is not for a session",
+				"POST begins one, DELETE ends it")
 			return
 		}
 		http.SetCookie(w, c)

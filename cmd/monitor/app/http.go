@@ -92,7 +92,8 @@ const (
 // serve listens where the configuration says, and answers until stopped.
 func (a *App) serve() (*server, error) {
 	c := &a.cfg.HTTP
-	s := &server{guard: newGuard(c, page.Public, func(reason string) { a.metrics.refused.WithLabelValues(reason).Inc() }), failed: make(chan error, 2), stopped: make(chan struct{})}
+	s := &server{guard: newGuard(c, page.Public, func(reason string) { a.metrics.refused.WithLabelValues(reason).Inc() }),
+		failed: make(chan error, 2), stopped: make(chan struct{})}
 	if c.TLS != nil {
 		var err error
 		if s.certs, err = newCertificates(*c.TLS); err != nil {
@@ -135,7 +136,8 @@ func (s *server) listen(key, address string, log zerolog.Logger, routes http.Han
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          stdlog.New(debugLines{log}, "", 0),
 	}
-	var serving net.Listener = &places{Listener: l, max: connectionsMax, taken: func() { s.guard.count("too-many-connections") }}
+	var serving net.Listener = &places{Listener: l, max: connectionsMax,
+		taken: func() { s.guard.count("too-many-connections") }}
 	if s.certs != nil && !(open && loopback) {
 		serving = tls.NewListener(serving, s.certs.server())
 	}

@@ -265,7 +265,8 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 
 // empty tells whether a batch says nothing but how far was read, and that time passes.
 func empty(b *decode.Batch) bool {
-	return b == nil || b.Len() == 0 && b.Lost == 0 && !b.Midst && len(b.Gaps)+len(b.Losses)+len(b.Rejected)+len(b.State)+len(b.Events) == 0
+	return b == nil || b.Len() == 0 && b.Lost == 0 && !b.Midst &&
+		len(b.Gaps)+len(b.Losses)+len(b.Rejected)+len(b.State)+len(b.Events) == 0
 }
 
 // count tells metrics and log of a batch, and sets its unusable records aside.
@@ -291,7 +292,8 @@ func (in *ingest) count(b *decode.Batch, now int64) {
 func (in *ingest) beginNew(e *entry) {
 	b := e.batch
 	if b.Midst && in.complete && in.cfg.Coverage == record.CoverageComplete {
-		in.log.Warn().Int("partition", b.Partition).Int64("offset", b.First).Msg("coverage is partial: the input is not read from its beginning")
+		in.log.Warn().Int("partition", b.Partition).Int64("offset", b.First).
+			Msg("coverage is partial: the input is not read from its beginning")
 	}
 	if b.Midst || len(b.Gaps) > 0 || b.Lost > 0 || len(b.Losses) > 0 {
 		in.complete = false
@@ -322,8 +324,10 @@ func (in *ingest) refuse(e *entry) {
 			continue
 		}
 		t := e.batch.Block.At(i, &r)
-		at := record.Position{Source: in.name, Partition: e.batch.Partition, Offset: e.batch.Offsets[i], Kafka: in.cfg.Source.Kafka != nil}
-		err := reject.In("db", reject.TooManyHistories, "history %.100q is beyond the %d of window.histories", t.DB, in.cfg.Window.Histories).At(at)
+		at := record.Position{Source: in.name, Partition: e.batch.Partition, Offset: e.batch.Offsets[i],
+			Kafka: in.cfg.Source.Kafka != nil}
+		err := reject.In("db", reject.TooManyHistories, "history %.100q is beyond the %d of window.histories", t.DB,
+			in.cfg.Window.Histories).At(at)
 		value := codec.AppendJSON(nil, t)
 		in.reject(err, value, int64(len(value)), e.time)
 	}
@@ -336,7 +340,9 @@ func (in *ingest) beginHistory(db string, e *entry) {
 		coverage = record.CoveragePartial
 	}
 	db = strings.Clone(db) // it is a part of the batch
-	c := &checkpoint{origin: in.origin, config: in.config, born: e.number, coverage: coverage, whole: in.untilEnd && !in.tuning.segments, headed: !in.complete, consumed: e.number - 1, floor: e.number, told: newTold()}
+	c := &checkpoint{origin: in.origin, config: in.config, born: e.number, coverage: coverage,
+		whole: in.untilEnd && !in.tuning.segments, headed: !in.complete, consumed: e.number - 1, floor: e.number,
+		told: newTold()}
 	if in.births == nil {
 		in.births = map[string]checkpointed{}
 	}
@@ -467,10 +473,13 @@ func (in *ingest) abort(err error) { in.group.Go(func() error { return err }) }
 func (in *ingest) gap(g source.Gap) {
 	in.metrics.gaps.WithLabelValues(gapOffset).Inc()
 	in.metrics.missing.WithLabelValues(gapOffset).Add(float64(g.To - g.From))
-	in.log.Warn().Str("source", g.Source).Int("partition", g.Partition).Int64("from", g.From).Int64("to", g.To).Str("why", g.Why).
+	in.log.Warn().Str("source", g.Source).Int("partition", g.Partition).Int64("from", g.From).Int64("to", g.To).
+		Str("why", g.Why).
 		Msg("records are missing and will never be seen")
 	in.teller.event(life.Condition{Kind: troubleGap, Of: "partition " + strconv.Itoa(g.Partition), Severity: name.Warning,
-		Text: fmt.Sprintf("Records %d to %d of partition %d of %s are missing and will never be seen: %s. Anomalies among them are missed, and from there on what they may have written is not held against anybody.", g.From, g.To-1, g.Partition, g.Source, g.Why)})
+		Text: fmt.Sprintf("Records %d to %d of partition %d of %s are missing and will never be seen: %s. Anomalies among "+
+			"them are missed, and from there on what they may have written is not held against anybody.", g.From, g.To-1,
+			g.Partition, g.Source, g.Why)})
 }
 
 // reject sets a record aside.

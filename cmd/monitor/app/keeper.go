@@ -93,9 +93,11 @@ const (
 )
 
 func newKeeper(a *setting, st store.Store) *keeper {
-	k := &keeper{Store: st, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready, receivers: ReceiverNames(a.cfg),
-		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{}, waited: map[int]bool{},
-		fresh: map[string]checkpointed{}, born: map[string]checkpointed{}, outbox: newOutbox()}
+	k := &keeper{Store: st, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
+		receivers:  ReceiverNames(a.cfg),
+		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{},
+		waited: map[int]bool{},
+		fresh:  map[string]checkpointed{}, born: map[string]checkpointed{}, outbox: newOutbox()}
 	k.moved.waited = k.waited
 	return k
 }
@@ -114,7 +116,8 @@ func (k *keeper) take(names []string) {
 // append makes entries durable, whose data it does not keep, with the dead letters that they gave and the first
 // checkpoints of the histories that they begin. When it returns, the workers may
 // have the entries.
-func (k *keeper) append(ctx context.Context, entries []kept, letters []store.DeadLetter, births map[string]checkpointed) error {
+func (k *keeper) append(ctx context.Context, entries []kept, letters []store.DeadLetter,
+	births map[string]checkpointed) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for db, b := range births {
@@ -182,18 +185,21 @@ func (k *keeper) encoded(checkpoints map[string]checkpointed) map[string][]byte 
 
 // save makes a history's checkpoint durable, or alerts and dead letters that it
 // found, or both.
-func (k *keeper) save(ctx context.Context, db string, c *checkpointed, found []store.Alert, letters []store.DeadLetter) error {
+func (k *keeper) save(ctx context.Context, db string, c *checkpointed, found []store.Alert,
+	letters []store.DeadLetter) error {
 	return k.saveWith(ctx, db, c, found, letters, nil)
 }
 
 // saveFound is save without a checkpoint, with what is noted of the proofs since the last
 // one; nil leaves what the store has of that. What can't be stored with the alerts is not
 // held: it is not needed.
-func (k *keeper) saveFound(ctx context.Context, db string, found []store.Alert, letters []store.DeadLetter, p *proved) error {
+func (k *keeper) saveFound(ctx context.Context, db string, found []store.Alert, letters []store.DeadLetter,
+	p *proved) error {
 	return k.saveWith(ctx, db, nil, found, letters, p)
 }
 
-func (k *keeper) saveWith(ctx context.Context, db string, c *checkpointed, found []store.Alert, letters []store.DeadLetter, p *proved) error {
+func (k *keeper) saveWith(ctx context.Context, db string, c *checkpointed, found []store.Alert,
+	letters []store.DeadLetter, p *proved) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.full == nil {
@@ -401,7 +407,8 @@ func (k *keeper) hold(err error) bool {
 	k.full, k.retryAt = err, time.Now().Add(k.retryEvery)
 	k.metrics.storeFull.Inc()
 	k.ready.wait(whoStore, err.Error())
-	k.log.Error().Err(err).Msg("the store is full: the monitor goes on in memory, and tries again; until then a crash sets it back to what is stored")
+	k.log.Error().Err(err).Msg("the store is full: the monitor goes on in memory, and tries again; until then a crash " +
+		"sets it back to what is stored")
 	return true
 }
 
@@ -431,7 +438,8 @@ func (k *keeper) trim() {
 	k.metrics.unjournaled.Add(float64(n))
 	if !k.hole {
 		k.hole = true
-		k.log.Warn().Msg("the store has been full for so long that records will be missing in what is kept for evidence; nothing is missed in judging")
+		k.log.Warn().Msg("the store has been full for so long that records will be missing in what is kept for evidence; " +
+			"nothing is missed in judging")
 	}
 }
 

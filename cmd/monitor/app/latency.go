@@ -49,7 +49,8 @@ func lastEnd(v *verdict.Violation, lookup func(verdict.TxnID) (*record.Transacti
 }
 
 // raised notes and measures a new alert.
-func (m *metrics) raised(id string, v *verdict.Violation, lookup func(verdict.TxnID) (*record.Transaction, bool), now time.Time) {
+func (m *metrics) raised(id string, v *verdict.Violation, lookup func(verdict.TxnID) (*record.Transaction, bool),
+	now time.Time) {
 	end, ok := lastEnd(v, lookup)
 	if !ok {
 		return

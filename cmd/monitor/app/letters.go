@@ -40,8 +40,9 @@ type Letters struct {
 
 // shown is a letter, with its bytes or without.
 func (l Letters) shown(d store.DeadLetter, value bool) DeadLetter {
-	out := DeadLetter{ID: d.ID, Source: d.Pos.Source, Offset: d.Pos.Offset, Line: d.Pos.Line, Reason: d.Reason, Detail: d.Detail,
-		Time: time.Unix(0, d.Time).UTC().Format(time.RFC3339Nano), Size: d.Size}
+	out := DeadLetter{ID: d.ID, Source: d.Pos.Source, Offset: d.Pos.Offset, Line: d.Pos.Line, Reason: d.Reason,
+		Detail: d.Detail,
+		Time:   time.Unix(0, d.Time).UTC().Format(time.RFC3339Nano), Size: d.Size}
 	if d.Pos.Kafka {
 		out.Partition = &d.Pos.Partition
 	}
@@ -143,7 +144,8 @@ func (a *App) letters(mux *http.ServeMux) {
 	number := func(w http.ResponseWriter, text string) (uint64, bool) {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			page.WriteError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("%.40q is no number of a dead letter", text), "list what there is")
+			page.WriteError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("%.40q is no number of a dead letter", text),
+				"list what there is")
 		}
 		return n, err == nil
 	}
@@ -165,7 +167,8 @@ func (a *App) letters(mux *http.ServeMux) {
 		}
 		out, err := all().DeadLetter(r.Context(), id)
 		if errors.Is(err, page.ErrNotFound) {
-			page.WriteError(w, http.StatusNotFound, "not-found", fmt.Sprintf("there is no dead letter %d", id), "the oldest go when there are many; list what there is")
+			page.WriteError(w, http.StatusNotFound, "not-found", fmt.Sprintf("there is no dead letter %d", id),
+				"the oldest go when there are many; list what there is")
 			return
 		}
 		answer(w, out, err)

@@ -84,14 +84,17 @@ const (
 )
 
 func newTeller(s *setting, k *keeper, deliver func(), links func(life.News, string) map[string]string) *teller {
-	t := &teller{setting: s, keeper: k, deliver: deliver, links: links, wake: make(chan struct{}, 1), asks: make(chan request), gone: make(chan struct{}), events: map[string]*life.Condition{}, brought: map[string]*life.Condition{}}
+	t := &teller{setting: s, keeper: k, deliver: deliver, links: links, wake: make(chan struct{}, 1),
+		asks: make(chan request), gone: make(chan struct{}), events: map[string]*life.Condition{},
+		brought: map[string]*life.Condition{}}
 	t.trouble.began = time.Now()
 	t.configure(s.cfg)
 	return t
 }
 
 // tellerKeys are what of a configuration reconfigure applies.
-var tellerKeys = []string{"alerts.repeat", "alerts.resolve_after", "alerts.resolve_transactions", "alerts.rate", "alerts.severity", "alerts.silences",
+var tellerKeys = []string{"alerts.repeat", "alerts.resolve_after", "alerts.resolve_transactions", "alerts.rate",
+	"alerts.severity", "alerts.silences",
 	"alerts.silent_after", "alerts.lag_max", "alerts.retain", "alerts.max_alerts"}
 
 // reconfigure puts another configuration into effect.
@@ -103,7 +106,8 @@ func (t *teller) reconfigure(next *config.Config) error {
 
 // configure says when something is news.
 func (t *teller) configure(c *config.Config) {
-	cfg := life.Config{Repeat: c.Alerts.Repeat, ResolveAfter: c.Alerts.ResolveAfter, ResolveTransactions: int64(c.Alerts.ResolveTransactions), RateMax: c.Alerts.Rate.Max, RatePer: c.Alerts.Rate.Per}
+	cfg := life.Config{Repeat: c.Alerts.Repeat, ResolveAfter: c.Alerts.ResolveAfter,
+		ResolveTransactions: int64(c.Alerts.ResolveTransactions), RateMax: c.Alerts.Rate.Max, RatePer: c.Alerts.Rate.Per}
 	var idle []config.Error
 	cfg.Silences, idle = silences(c, time.Now())
 	for i := range idle {
@@ -459,7 +463,8 @@ func head(a store.Alert) life.Head {
 // body is what receivers get: the alert that stands for a group, or the first of those that are told now if it is
 // not among them; or something of that shape.
 func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
-	a := alerts.Alert{Version: alerts.Version, ID: n.Of.ID, DB: n.Of.DB, Level: n.Of.Level, Name: n.Of.Name, FirstSeen: n.Of.Since, LastSeen: n.Of.Last, Count: int(min(n.Of.Count, math.MaxInt32)),
+	a := alerts.Alert{Version: alerts.Version, ID: n.Of.ID, DB: n.Of.DB, Level: n.Of.Level, Name: n.Of.Name,
+		FirstSeen: n.Of.Since, LastSeen: n.Of.Last, Count: int(min(n.Of.Count, math.MaxInt32)),
 		Summary: n.Of.Text, Explanation: n.Of.Text, Keys: n.Of.Keys}
 	if id := n.Of.Representative; id != "" {
 		if len(n.IDs) > 0 && !slices.Contains(n.IDs, id) { // that was told of before

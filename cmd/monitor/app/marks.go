@@ -154,8 +154,10 @@ func (m *marks) offsets(origin string) map[string]map[int]int64 {
 	for n, p := range m.partitions {
 		resume[n], seen[n], identity[n] = p.resume, p.seen, p.identity
 	}
-	state := map[int]int64{stateNext: int64(min(m.next, math.MaxInt64)), stateComplete: bit(m.complete), stateAnew: bit(m.anew)}
-	return map[string]map[int]int64{origin: resume, origin + seenSuffix: seen, origin + identitySuffix: identity, origin + stateSuffix: state, journalOf: {0: inputHash(origin)}}
+	state := map[int]int64{stateNext: int64(min(m.next, math.MaxInt64)), stateComplete: bit(m.complete),
+		stateAnew: bit(m.anew)}
+	return map[string]map[int]int64{origin: resume, origin + seenSuffix: seen, origin + identitySuffix: identity,
+		origin + stateSuffix: state, journalOf: {0: inputHash(origin)}}
 }
 
 func bit(is bool) int64 {

@@ -59,7 +59,9 @@ func LimitMemory(budget config.Bytes, path string, log zerolog.Logger) (end func
 			debug.SetMemoryLimit(limit)
 			if limit > limitOf(budget, mapped, 0) && !warned {
 				warned = true
-				log.Warn().Stringer("memory", budget).Int64("limit", limit).Msg("the histories do not fit the memory that the configuration allows: the limit is raised; a smaller window.segment needs less")
+				log.Warn().Stringer("memory", budget).Int64("limit", limit).
+					Msg("the histories do not fit the memory that the configuration allows: the limit is raised; a smaller " +
+						"window.segment needs less")
 			}
 		}
 	}()

@@ -222,10 +222,14 @@ func (w *worker) show() {
 	}
 	add(m.leftOut, now.LeftOut-was.LeftOut, w.db)
 	if stats.Untimely > had.Untimely && w.once(stream.WhyTimes.Names()[0]) {
-		w.log.Warn().Str("db", w.db).Msg("a transaction's times contradict its session's, or the time when it came: they are not used, or not to the full, so that a violation of levels with real time may be missed; more of this kind is counted")
+		w.log.Warn().Str("db", w.db).Msg("a transaction's times contradict its session's, or the time when it came: they " +
+			"are not used, or not to the full, so that a violation of levels with real time may be missed; more of this kind " +
+			"is counted")
 	}
 	if stats.Short > had.Short && w.once("awaited reads") {
-		w.log.Warn().Str("db", w.db).Msg("values may repeat, or there are predicates, and more transactions come in window.max_transaction than window.segment: what was read is known too late, and anomalies are missed. A shorter window.max_transaction, or a larger window.segment, which takes memory, helps; more of this is counted")
+		w.log.Warn().Str("db", w.db).Msg("values may repeat, or there are predicates, and more transactions come in " +
+			"window.max_transaction than window.segment: what was read is known too late, and anomalies are missed. A shorter " +
+			"window.max_transaction, or a larger window.segment, which takes memory, helps; more of this is counted")
 	}
 	w.shown.stats = stats
 	kept := w.history.Frontier()
@@ -261,7 +265,8 @@ func (m *metrics) conclude(log zerolog.Logger, took time.Duration, reports []rep
 	judged, gaveUp := 0.0, zerolog.Dict()
 	for _, f := range families { // each counter by itself, ascending
 		name := strings.TrimPrefix(f.GetName(), namespace+"_")
-		if !slices.Contains([]string{"transactions_total", "forgotten_total", "losses_total", "overload_left_out_total"}, name) {
+		if !slices.Contains([]string{"transactions_total", "forgotten_total", "losses_total", "overload_left_out_total"},
+			name) {
 			continue
 		}
 		sums, reasons := map[string]float64{}, []string{}
@@ -297,7 +302,8 @@ func (m *metrics) conclude(log zerolog.Logger, took time.Duration, reports []rep
 	for _, level := range slices.Sorted(maps.Keys(open)) {
 		levels.Int(level, open[level])
 	}
-	log.Info().Float64("transactions", judged).Float64("per_second", math.Round(judged/max(took.Seconds(), 1e-3))).Dict("given_up", gaveUp).Dict("left_open", levels).Msg("judged in this run")
+	log.Info().Float64("transactions", judged).Float64("per_second", math.Round(judged/max(took.Seconds(), 1e-3))).
+		Dict("given_up", gaveUp).Dict("left_open", levels).Msg("judged in this run")
 }
 
 // spend notes the time since began as spent on some work.

@@ -48,7 +48,8 @@ func (k *keeper) holdAlerts(found []store.Alert) {
 		grown := int64(len(a.Body) - len(old.Body))
 		if !again && len(k.alerts) >= heldAlertsMax || k.bytes+grown > heldAlertBytesMax {
 			k.metrics.alertsLost.Inc()
-			k.log.Error().Str("id", a.ID).Msg("an alert can be neither stored nor held, as the store is full and too many alerts wait for it")
+			k.log.Error().Str("id", a.ID).Msg("an alert can be neither stored nor held, as the store is full and too many " +
+				"alerts wait for it")
 			continue
 		}
 		if !again {

@@ -103,7 +103,8 @@ func (q *queue) offer(x queued) bool {
 // put puts x into the queue if it fits. The caller holds mu.
 func (q *queue) put(x queued) bool {
 	n := len(q.items) - q.from
-	if n > 0 && (n >= q.entriesMax || q.records+x.records > q.recordsMax) || !q.pool.grow(q.bytes, q.bytes+x.bytes, n == 0) {
+	if n > 0 && (n >= q.entriesMax || q.records+x.records > q.recordsMax) ||
+		!q.pool.grow(q.bytes, q.bytes+x.bytes, n == 0) {
 		return false
 	}
 	q.items = append(q.items, x)

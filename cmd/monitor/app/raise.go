@@ -32,7 +32,8 @@ const alertMax = store.LimitBody - 64<<10
 // assume is what an alert is judged under.
 func (a *setting) assume(v *stream.Violation) judge.Assumptions {
 	unique := !v.Repeats
-	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage, MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: &unique}
+	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage,
+		MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: &unique}
 }
 
 // predicatesMax is how many anomalies of a level are told each time that a segment's predicates are judged.
@@ -233,7 +234,8 @@ func (w *worker) asBefore(ctx context.Context, m meeting) (bool, error) {
 func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Context, m meeting) error {
 	w.totals.suspect(v.Level)
 	if w.once("suspicions") {
-		w.log.Warn().Str("db", w.db).Msg("more anomalies are like some of this segment that are alerts than are explained: what explains them is kept as far as there is room, for monitor alerts list --state suspected")
+		w.log.Warn().Str("db", w.db).Msg("more anomalies are like some of this segment that are alerts than are explained: " +
+			"what explains them is kept as far as there is room, for monitor alerts list --state suspected")
 	}
 	if w.told.enough("kept " + m.kind) {
 		w.another(v, m.kind)
@@ -277,7 +279,8 @@ func (w *worker) another(v *stream.Violation, kind string) {
 	w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
 	if c := w.counted[kind]; c != nil && !w.replays() {
 		at := w.foundAt(v)
-		if at.From = at.Time; c.at.From != 0 { // of all of them, as lots that wait together are told with the place of the last
+		// of all of them, as lots that wait together are told with the place of the last
+		if at.From = at.Time; c.at.From != 0 {
 			at.From, at.Time = min(at.From, c.at.From), max(at.Time, c.at.Time)
 		}
 		c.n, c.at = c.n+1, at
@@ -313,8 +316,9 @@ func (w *worker) addCounted(ctx context.Context, now int64) error {
 	return nil
 }
 
-// Of a kind of anomalies a segment has alerts until their proofs took judge.KindSteps, at most sharesMax of them; of more of it,
-// what is needed to explain them later is kept, up to kindBytes, at most sharesMax of these; and more are counted.
+// Of a kind of anomalies a segment has alerts until their proofs took judge.KindSteps, at most sharesMax of them; of
+// more of it, what is needed to explain them later is kept, up to kindBytes, at most sharesMax of these; and more are
+// counted.
 const kindBytes = 4 << 20
 
 // kindOf is a kind of anomalies: those of a segment that are found at a level and called the same.
@@ -381,7 +385,9 @@ func (w *worker) unproved(a *alerts.Alert, at verdict.Level, err error) {
 	w.totals.untold(at, false)
 	w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
 		Msg("an anomaly is not told, as its evidence does not prove it; please report this")
-	w.teller.event(life.Condition{Kind: troubleUnproved, DB: w.db, Severity: name.Warning, Text: "An anomaly (" + a.Name + ", " + a.ID + ") is not told, as its evidence does not prove it by itself. This is a bug of the monitor: please report it."})
+	w.teller.event(life.Condition{Kind: troubleUnproved, DB: w.db, Severity: name.Warning,
+		Text: "An anomaly (" + a.Name + ", " + a.ID +
+			") is not told, as its evidence does not prove it by itself. This is a bug of the monitor: please report it."})
 }
 
 // withhold leaves untold what no history of whole records proves any more, as it rests both
@@ -412,7 +418,8 @@ func (w *worker) say(a alerts.Alert, now time.Time) {
 		e = e.Int64("left_out", w.spoken.left)
 		w.spoken.left = 0
 	case w.spoken.lines == max(c.RateMax, 1)+1:
-		w.log.Warn().Str("db", w.db).Msg("more anomalies are found than are logged (alerts.rate); monitor alerts list shows all")
+		w.log.Warn().Str("db", w.db).Msg("more anomalies are found than are logged (alerts.rate); monitor alerts list " +
+			"shows all")
 	}
 	e.Msg(a.Summary)
 }
@@ -445,8 +452,10 @@ func (w *worker) lost() []store.DeadLetter {
 		w.complete = false
 		w.metrics.setComplete(w.db, false)
 		w.teller.event(life.Condition{Kind: troubleCoverage, DB: w.db, Severity: name.Warning,
-			Text: fmt.Sprintf("Not every write of %q is known any more: a value that nobody is seen to have written is no anomaly from now on, as what is missing may have written it.", w.db)})
-		w.log.Warn().Str("db", w.db).Msg("coverage is partial from now on: what nobody is seen to have written, the missing may have")
+			Text: fmt.Sprintf("Not every write of %q is known any more: a value that nobody is seen to have written is no "+
+				"anomaly from now on, as what is missing may have written it.", w.db)})
+		w.log.Warn().Str("db", w.db).Msg("coverage is partial from now on: what nobody is seen to have written, the " +
+			"missing may have")
 	}
 	var letters []store.DeadLetter
 	for _, c := range w.history.Contradictions() {
@@ -473,5 +482,6 @@ func letter(e *reject.Error, value []byte, size, now int64) store.DeadLetter {
 	if e.Field != "" {
 		detail = "field " + e.Field + ": " + detail
 	}
-	return store.DeadLetter{Pos: e.Pos, Reason: e.Reason.String(), Detail: detail, Time: now, Value: value, Size: int(size)}
+	return store.DeadLetter{Pos: e.Pos, Reason: e.Reason.String(), Detail: detail, Time: now, Value: value,
+		Size: int(size)}
 }

@@ -94,7 +94,8 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 	}
 	for i := range c.Alerts.Webhooks {
 		w := &c.Alerts.Webhooks[i]
-		r := &Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i), Filter: filterOf(w.MinSeverity, w.Levels, w.DB), files: filesOf(w.TLS)}
+		r := &Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i),
+			Filter: filterOf(w.MinSeverity, w.Levels, w.DB), files: filesOf(w.TLS)}
 		r.from = madeFrom{*w, 0}
 		if w.Format == config.FormatAlertmanager {
 			r.from = madeFrom{*w, holdOf(c)}
@@ -102,15 +103,18 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 		add(r, r.webhook(w, holdOf(c)))
 	}
 	if k := c.Alerts.Kafka; k != nil {
-		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka", Filter: filterOf(k.MinSeverity, k.Levels, k.DB), from: *k, files: filesOf(k.TLS)}
-		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: Connection("alerts.kafka", k.Brokers, k.TLS, k.SASL), Topic: k.Topic})
+		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka",
+			Filter: filterOf(k.MinSeverity, k.Levels, k.DB), from: *k, files: filesOf(k.TLS)}
+		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: Connection("alerts.kafka", k.Brokers, k.TLS, k.SASL),
+			Topic: k.Topic})
 		if err == nil {
 			r.Receiver, r.close = topic, topic.Close
 		}
 		add(r, err)
 	}
 	if c.Alerts.Stdout {
-		add(&Receiver{Name: stdoutName, Key: "alerts.stdout", Receiver: deliver.NewWriter(out), close: func() error { return nil }}, nil)
+		add(&Receiver{Name: stdoutName, Key: "alerts.stdout", Receiver: deliver.NewWriter(out),
+			close: func() error { return nil }}, nil)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs, CloseReceivers(all))
@@ -130,7 +134,8 @@ func (a *App) newDispatcher(st store.Store, receivers []*Receiver) *deliver.Disp
 	for _, r := range receivers {
 		by[r.Name], filters[r.Name] = r.Receiver, r.Filter
 	}
-	return deliver.New(st, by, deliver.Options{Observer: deliver.ObserverFunc(a.delivered), Filters: filters, Active: a.active})
+	return deliver.New(st, by, deliver.Options{Observer: deliver.ObserverFunc(a.delivered), Filters: filters,
+		Active: a.active})
 }
 
 // CloseReceivers closes all of them.
@@ -144,7 +149,8 @@ func CloseReceivers(all []*Receiver) error {
 
 // webhook makes what a webhook's format asks for.
 func (r *Receiver) webhook(w *config.Webhook, hold time.Duration) error {
-	o := deliver.WebhookOptions{URL: w.Target(), TLS: (*kafka.TLS)(w.TLS), RoutingKey: string(w.RoutingKey), Timeout: w.Timeout, Hold: hold, Headers: map[string]string{}}
+	o := deliver.WebhookOptions{URL: w.Target(), TLS: (*kafka.TLS)(w.TLS), RoutingKey: string(w.RoutingKey),
+		Timeout: w.Timeout, Hold: hold, Headers: map[string]string{}}
 	for _, s := range w.Secrets {
 		o.Secrets = append(o.Secrets, string(s))
 	}
@@ -159,7 +165,8 @@ func (r *Receiver) webhook(w *config.Webhook, hold time.Duration) error {
 		r.Receiver, r.close = a, closing(a)
 		return nil
 	}
-	form := map[string]func(deliver.WebhookOptions) (*deliver.Webhook, error){config.FormatSlack: deliver.NewSlack, config.FormatPagerDuty: deliver.NewPagerDuty}[w.Format]
+	form := map[string]func(deliver.WebhookOptions) (*deliver.Webhook, error){config.FormatSlack: deliver.NewSlack,
+		config.FormatPagerDuty: deliver.NewPagerDuty}[w.Format]
 	if form == nil {
 		form = deliver.NewWebhook
 	}
@@ -237,7 +244,8 @@ func (r *Receiver) advice(said string) string {
 		{"answered 403", "check the secret, " + r.Key + ".headers_file, or what the address may do"},
 		{"answered 404", "check the address: copy it again from the receiver"},
 		{"answered 410", "the address is no longer in use: get a new one from the receiver"},
-		{"answered 400", "the receiver does not take this form: check " + r.Key + ".format, and with pagerduty the routing key"},
+		{"answered 400", "the receiver does not take this form: check " + r.Key +
+			".format, and with pagerduty the routing key"},
 		{"answered 429", "the receiver has had too much for now: try again later"},
 		{"answered 5", "the receiver is in trouble: look at its log, or try again later"},
 		{"no answer within", "check that it can be reached from here, or raise " + r.Key + ".timeout"},

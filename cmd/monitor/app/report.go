@@ -87,8 +87,10 @@ func (w *worker) verdicts(ctx context.Context, results []verdict.Result) (report
 	if h.Complete() {
 		coverage = record.CoverageComplete
 	}
-	out := report.History{File: w.name, Format: "isowatch", DB: w.db, Transactions: int(stats.Transactions), Operations: int(stats.Operations),
-		Sessions: len(w.totals.sessions), Keys: len(w.totals.keys), Continued: w.totals.continued, Uncounted: !w.untilEnd, Results: []report.Result{}}
+	out := report.History{File: w.name, Format: "isowatch", DB: w.db, Transactions: int(stats.Transactions),
+		Operations: int(stats.Operations),
+		Sessions:   len(w.totals.sessions), Keys: len(w.totals.keys), Continued: w.totals.continued, Uncounted: !w.untilEnd,
+		Results: []report.Result{}}
 	for i, r := range judge.Results(results) {
 		r.Seconds = w.totals.seconds
 		r.Stats.PeakBytes = limit.Peak()
@@ -108,7 +110,8 @@ func (w *worker) verdicts(ctx context.Context, results []verdict.Result) (report
 			}
 		}
 		if suspected > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("%d more anomalies are like others that are alerts; as far as there is room they are kept, and explained by monitor alerts show (state suspected)", suspected))
+			r.Notes = append(r.Notes, fmt.Sprintf("%d more anomalies are like others that are alerts; as far as there is room "+
+				"they are kept, and explained by monitor alerts show (state suspected)", suspected))
 		}
 		out.Results = append(out.Results, r)
 	}
@@ -222,7 +225,8 @@ func (w *worker) doubt(out []report.Result, results []verdict.Result) {
 	all := int(w.history.Stats().Withheld)
 	for i, v := range results {
 		r := &out[i]
-		if r.Verdict != verdict.Violated.String() || len(r.Anomalies) > 0 || all == 0 || w.totals.unproved[v.Level] > 0 || w.told.broken(r.Level) {
+		if r.Verdict != verdict.Violated.String() || len(r.Anomalies) > 0 || all == 0 || w.totals.unproved[v.Level] > 0 ||
+			w.told.broken(r.Level) {
 			continue
 		}
 		n := w.totals.withheld[v.Level]

@@ -96,8 +96,11 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 		a.goOn(s, names, journal)
 	}
 	if s.anew && a.ends() {
-		return nil, &source.StartupError{What: fmt.Sprintf("%s was read before, and the store %s was used for another input since: what was judged of it then is gone, so that there is no verdict on all of it", a.name, a.cfg.Store.Path),
-			Do: "give each input a store of its own (store.path), or judge it from its beginning with monitor run --rebuild, which sets this one aside"}
+		return nil, &source.StartupError{What: fmt.Sprintf("%s was read before, and the store %s was used for another "+
+			"input since: what was judged of it then is gone, so that there is no verdict on all of it", a.name,
+			a.cfg.Store.Path),
+			Do: "give each input a store of its own (store.path), or judge it from its beginning with monitor run --rebuild, " +
+				"which sets this one aside"}
 	}
 	if s.foreign {
 		return s, nil
@@ -118,17 +121,20 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 			return nil, damaged(fmt.Errorf("history %q is at entry %d, and the journal ends before %d", db, c.consumed, s.next))
 		}
 		if c.config != config {
-			a.log.Warn().Str("db", db).Msg("the configuration has changed: the history is judged anew from the records that are kept, with partial coverage")
+			a.log.Warn().Str("db", db).Msg("the configuration has changed: the history is judged anew from the records that " +
+				"are kept, with partial coverage")
 			c = c.anew(config)
 			c.told.absolve()
 		}
 		if c.whole && !a.untilEnd {
-			a.log.Warn().Str("db", db).Msg("the store was used with --until-end, which judges all as one segment: the history is judged anew from the records that are kept, in segments, with partial coverage")
+			a.log.Warn().Str("db", db).Msg("the store was used with --until-end, which judges all as one segment: the history " +
+				"is judged anew from the records that are kept, in segments, with partial coverage")
 			c = c.anew(config)
 			c.whole = false
 		}
 		if !stream.Current(c.state) {
-			a.log.Warn().Str("db", db).Msg("another version of the monitor wrote the state: the history is judged anew from the records that are kept, with partial coverage")
+			a.log.Warn().Str("db", db).Msg("another version of the monitor wrote the state: the history is judged anew from " +
+				"the records that are kept, with partial coverage")
 			c = c.anew(config)
 		}
 		if c.proved, err = a.provedAfter(ctx, db, c); err != nil {
@@ -144,7 +150,8 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 // checkpoints reads those of histories, and into s what waits of events, or that another
 // input has used the store since this one did: then neither journal nor checkpoints are of
 // this one.
-func (a *App) checkpoints(ctx context.Context, names []string, journal store.Stats, s *previousRun) (map[string]*checkpoint, error) {
+func (a *App) checkpoints(ctx context.Context, names []string, journal store.Stats,
+	s *previousRun) (map[string]*checkpoint, error) {
 	of, err := a.store.Offsets(ctx, journalOf)
 	if err != nil {
 		return nil, err
@@ -199,7 +206,8 @@ func (a *App) goOn(s *previousRun, left []string, journal store.Stats) {
 	if !s.unread {
 		s.anew = true
 		if !a.ends() {
-			a.log.Warn().Str("source", a.name).Msg("the store was used for another input since this one was read: its histories are judged anew from here on, with partial coverage; give each input a store of its own (store.path)")
+			a.log.Warn().Str("source", a.name).Msg("the store was used for another input since this one was read: its " +
+				"histories are judged anew from here on, with partial coverage; give each input a store of its own (store.path)")
 		}
 	}
 	s.left, s.states, s.complete = left, map[int][]byte{}, false
@@ -231,7 +239,8 @@ func (a *App) provedAfter(ctx context.Context, db string, c *checkpoint) (*prove
 
 // anew is a checkpoint of a history that begins again where its records do.
 func (c *checkpoint) anew(config uint64) *checkpoint {
-	return &checkpoint{origin: c.origin, config: config, born: c.floor, coverage: record.CoveragePartial, whole: c.whole, headed: true, consumed: c.floor - 1, floor: c.floor, told: c.told}
+	return &checkpoint{origin: c.origin, config: config, born: c.floor, coverage: record.CoveragePartial, whole: c.whole,
+		headed: true, consumed: c.floor - 1, floor: c.floor, told: c.told}
 }
 
 // damaged says that the store is, but where another version wrote it.
@@ -247,7 +256,8 @@ func advise(err error) error {
 	if !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
-	return fmt.Errorf("%w; monitor store verify says what is damaged, and monitor run --rebuild sets the store aside and begins from the input", err)
+	return fmt.Errorf("%w; monitor store verify says what is damaged, and monitor run --rebuild sets the store aside "+
+		"and begins from the input", err)
 }
 
 // start makes the worker of a history that goes on from c, and runs it. It calls back once
@@ -257,8 +267,10 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 	if p == nil {
 		p = provedSince(c)
 	}
-	w := &worker{setting: in.setting, db: db, proved: p, keeper: in.keeper, teller: in.teller, status: in.status, queue: newQueue(in.tuning.queue, in.pool), told: c.told, counted: map[string]*tally{},
-		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, judgedBefore: c.judged, back: back, causes: causes{}, beat: in.pulse.of("history " + db)}
+	w := &worker{setting: in.setting, db: db, proved: p, keeper: in.keeper, teller: in.teller, status: in.status,
+		queue: newQueue(in.tuning.queue, in.pool), told: c.told, counted: map[string]*tally{},
+		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, judgedBefore: c.judged,
+		back: back, causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)
 		cfg.Measure, cfg.Stop, cfg.Predicates = w.measure, w.stopping.Load, w.predicates
@@ -373,7 +385,8 @@ func (in *ingest) back() {
 	took := in.now().Sub(in.began)
 	in.metrics.restart.Set(took.Seconds())
 	in.ready.ready(whoRestart)
-	in.log.Info().Str("took", took.Round(time.Millisecond).String()).Msg("all histories are where the last run had brought them")
+	in.log.Info().Str("took", took.Round(time.Millisecond).String()).
+		Msg("all histories are where the last run had brought them")
 }
 
 // loader reads batches of the journal again. It keeps the last one: references come

@@ -43,7 +43,8 @@ func (r *ring) add(now time.Time, t counters, p point) {
 		return // the clock was set back, or this step has its values
 	}
 	rate := func(now, was float64) float64 { return max(0, now-was) / dt }
-	p.records, p.transactions, p.conflicts = rate(t.records, r.was.records), rate(t.transactions, r.was.transactions), rate(t.conflicts, r.was.conflicts)
+	p.records, p.transactions, p.conflicts = rate(t.records, r.was.records), rate(t.transactions, r.was.transactions),
+		rate(t.conflicts, r.was.conflicts)
 	p.judging, p.proving, p.alerts = rate(t.judging, r.was.judging), rate(t.proving, r.was.proving), r.alerts/dt
 	for range min(step-r.last, ringSteps) {
 		if len(r.points) < ringSteps {

@@ -29,11 +29,14 @@ func (a *App) newStage(src source.Source, s *previousRun) *decode.Stage {
 func (a *App) header(line []byte) {
 	h, err := codec.DecodeHeader(line)
 	if err != nil {
-		a.log.Warn().Msg("the input's header line can't be read, and run does not use it: monitor check says what is wrong with it")
+		a.log.Warn().Msg("the input's header line can't be read, and run does not use it: monitor check says what is wrong " +
+			"with it")
 		return
 	}
 	if differs := differences(&h, a.cfg); len(differs) > 0 {
-		a.log.Warn().Strs("differs", differs).Msg("the input's header line says otherwise than the configuration, and run judges by its configuration: change that if the header is right")
+		a.log.Warn().Strs("differs", differs).
+			Msg("the input's header line says otherwise than the configuration, and run judges by its configuration: change " +
+				"that if the header is right")
 	}
 }
 

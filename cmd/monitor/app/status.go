@@ -53,7 +53,8 @@ type lifeView interface {
 const publishEvery = time.Second
 
 func newStatus(a *setting) *status {
-	s := &status{setting: a, started: time.Now(), events: rate.NewLimiter(rationMax, rationMax), views: map[string]*historyView{}, receivers: map[string]*page.Receiver{}}
+	s := &status{setting: a, started: time.Now(), events: rate.NewLimiter(rationMax, rationMax),
+		views: map[string]*historyView{}, receivers: map[string]*page.Receiver{}}
 	for _, name := range ReceiverNames(a.cfg) {
 		s.receivers[name] = &page.Receiver{Name: name}
 	}
@@ -117,8 +118,10 @@ func (w *worker) publish(now time.Time, must bool) {
 	left, _ := w.queue.backlog()
 	records += left
 	kept := w.history.Frontier()
-	v := &historyView{newest: w.history.Newest(), watermark: w.history.Watermark(), lastRecord: w.lastRecord, lag: time.Duration(w.lag.Load()), waiting: w.history.Waiting(), queued: records,
-		stats: w.history.Stats(), leftOut: w.history.OrderCounts().LeftOut, stretches: w.history.Stretches(), complete: w.history.Complete(), frontier: kept.Keys + kept.OnDisk,
+	v := &historyView{newest: w.history.Newest(), watermark: w.history.Watermark(), lastRecord: w.lastRecord,
+		lag: time.Duration(w.lag.Load()), waiting: w.history.Waiting(), queued: records,
+		stats: w.history.Stats(), leftOut: w.history.OrderCounts().LeftOut, stretches: w.history.Stretches(),
+		complete: w.history.Complete(), frontier: kept.Keys + kept.OnDisk,
 		sample: w.sampling, solver: w.history.Solver()}
 	w.status.show(w.db, v)
 	if w.replays() {
@@ -207,7 +210,9 @@ func (s *status) watch(ctx context.Context) {
 const tellSteps = 5
 
 func (s *status) sample(ctx context.Context, now time.Time, size bool) {
-	reading := counters{records: total(s.metrics.records), judging: spentOn(s.metrics, workStep) + spentOn(s.metrics, workTick) + spentOn(s.metrics, workSegment), proving: spentOn(s.metrics, workAlert)}
+	reading := counters{records: total(s.metrics.records),
+		judging: spentOn(s.metrics, workStep) + spentOn(s.metrics, workTick) + spentOn(s.metrics, workSegment),
+		proving: spentOn(s.metrics, workAlert)}
 	stored, known := store.Stats{}, false
 	if k, _, _ := s.parts(); size && k != nil {
 		var err error
@@ -236,8 +241,10 @@ func (s *status) Status(ctx context.Context) (page.Status, error) { return s.at(
 func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 	now := time.Now().UnixNano()
 	k, groups, _ := s.parts()
-	out := page.Status{Version: s.version, Now: now, Started: s.started.UnixNano(), Health: life.NotJudged, Waits: s.ready.reasons(), Source: s.source(),
-		Histories: []page.History{}, Operational: conditions(groups), Events: page.Events{Latest: []record.Event{}}, Settings: s.settings()}
+	out := page.Status{Version: s.version, Now: now, Started: s.started.UnixNano(), Health: life.NotJudged,
+		Waits: s.ready.reasons(), Source: s.source(),
+		Histories: []page.History{}, Operational: conditions(groups), Events: page.Events{Latest: []record.Event{}},
+		Settings: s.settings()}
 	if s.canary != nil {
 		c := s.canary()
 		out.Canary = &c
@@ -291,10 +298,12 @@ func worse(a, b life.Health) life.Health {
 }
 
 func (s *status) source() page.Source {
-	src := page.Source{Kind: "stdin", Records: int64(total(s.metrics.records)), Rejected: int64(total(s.metrics.rejected)), Behind: -1}
+	src := page.Source{Kind: "stdin", Records: int64(total(s.metrics.records)), Rejected: int64(total(s.metrics.rejected)),
+		Behind: -1}
 	switch c := s.cfg.Source; {
 	case c.Kafka != nil:
-		src.Kind, src.Name, src.Brokers, src.Behind = "kafka", c.Kafka.Topic, c.Kafka.Brokers, int64(total(s.metrics.sourceLag))
+		src.Kind, src.Name, src.Brokers, src.Behind = "kafka", c.Kafka.Topic, c.Kafka.Brokers,
+			int64(total(s.metrics.sourceLag))
 	case c.File != nil:
 		src.Kind, src.Name = "file", c.File.Path
 	}
@@ -303,7 +312,8 @@ func (s *status) source() page.Source {
 }
 
 func (s *status) settings() page.StatusConfig {
-	c := page.StatusConfig{Levels: []string{}, Clock: s.cfg.Clock.String(), Coverage: s.cfg.Coverage.String(), Values: s.cfg.Alerts.Values.String(), Lateness: s.cfg.Window.Lateness.Seconds()}
+	c := page.StatusConfig{Levels: []string{}, Clock: s.cfg.Clock.String(), Coverage: s.cfg.Coverage.String(),
+		Values: s.cfg.Alerts.Values.String(), Lateness: s.cfg.Window.Lateness.Seconds()}
 	for _, l := range s.cfg.Levels {
 		c.Levels = append(c.Levels, l.String())
 	}
@@ -339,9 +349,12 @@ func (s *status) history(db string, groups *life.Snapshot, idle bool, now int64)
 	if v == nil {
 		v = newView()
 	}
-	h := page.History{DB: db, Health: life.NotJudged, Coverage: record.CoveragePartial.String(), Lag: max(0, v.lag.Seconds()), Behind: v.behind(time.Unix(0, now)), LastRecord: v.lastRecord,
-		Stretches: shownStretches(v.stretches, judge.Read(s.cfg.Levels, s.cfg.Clock)), Broken: groups.Spans(db), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
-		Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample, Newest: moment(v.newest)}
+	h := page.History{DB: db, Health: life.NotJudged, Coverage: record.CoveragePartial.String(),
+		Lag: max(0, v.lag.Seconds()), Behind: v.behind(time.Unix(0, now)), LastRecord: v.lastRecord,
+		Stretches: shownStretches(v.stretches, judge.Read(s.cfg.Levels, s.cfg.Clock)), Broken: groups.Spans(db),
+		Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
+		Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample,
+		Newest: moment(v.newest)}
 	if v.complete {
 		h.Coverage = record.CoverageComplete.String()
 	}
@@ -352,7 +365,8 @@ func (s *status) history(db string, groups *life.Snapshot, idle bool, now int64)
 		h.Since, h.Until = h.Stretches[0].From, h.Stretches[n-1].To
 	}
 	if p, ok := groups.Progress(db); ok {
-		h.LastRecord, h.Transactions, h.Until = max(h.LastRecord, p.LastRecord), max(h.Transactions, p.Transactions), max(h.Until, p.Time)
+		h.LastRecord, h.Transactions, h.Until = max(h.LastRecord, p.LastRecord), max(h.Transactions, p.Transactions),
+			max(h.Until, p.Time)
 	}
 	for _, l := range s.cfg.Levels {
 		x := levelStatus(groups, db, l.String(), idle, now)
@@ -371,8 +385,8 @@ func moment(t int64) int64 {
 	return t
 }
 
-// idle tells whether nothing is judged any more: no record has come for alerts.silent_after, or the canary commits nothing at any
-// node that takes writes.
+// idle tells whether nothing is judged any more: no record has come for alerts.silent_after, or the canary commits
+// nothing at any node that takes writes.
 func (s *status) idle(groups *life.Snapshot, now int64) bool {
 	if slices.ContainsFunc(open(groups), func(g life.Group) bool { return g.Name == life.Operational+troubleSilent }) {
 		return true
@@ -406,7 +420,8 @@ func levelStatus(groups *life.Snapshot, db, level string, idle bool, now int64) 
 	case life.Complete:
 		out.Why = "every violation among the records that came is found"
 	case life.CompleteRealTime:
-		out.Why = "every violation among the records that came is found if the database keeps real time; else one may lead from one segment into another"
+		out.Why = "every violation among the records that came is found if the database keeps real time; else one may lead " +
+			"from one segment into another"
 	case life.Partial:
 		out.Why = "a violation may be missed in some stretches"
 	default:
@@ -438,7 +453,8 @@ func (s *status) promises() map[string]float64 {
 			for _, h := range []life.Health{life.Holds, life.HoldsInPart, life.Broken, life.BrokenEarlier, life.NotJudged} {
 				out[strings.Join([]string{db, l.String(), string(h)}, labelEnd)] = 0
 			}
-			out[strings.Join([]string{db, l.String(), string(levelStatus(groups, db, l.String(), idle, now).Health)}, labelEnd)] = 1
+			out[strings.Join([]string{db, l.String(), string(levelStatus(groups, db, l.String(), idle, now).Health)},
+				labelEnd)] = 1
 		}
 	}
 	return out
@@ -499,9 +515,10 @@ var whyTexts = map[string]string{
 	"straddling":             "transactions have no order against what lies beyond a cut",
 	"cut-by-limit":           "a segment was cut where nothing proves an order",
 	"several-keys":           "a transaction has several keys, and lin is about single ones",
-	"times-unused":           "times of transactions contradict their sessions', or when they came, so that they are not used to the full",
-	"cut":                    "what is stale is legal at this level, so that an anomaly may cross a cut",
-	"left-out":               "records were left out under overload",
+	"times-unused": "times of transactions contradict their sessions', or when they came, so that they are " +
+		"not used to the full",
+	"cut":      "what is stale is legal at this level, so that an anomaly may cross a cut",
+	"left-out": "records were left out under overload",
 }
 
 func reason(why string, count int64) page.Reason {
@@ -637,7 +654,8 @@ func (l *lister) take(number uint64, stored store.Alert) bool {
 // alert that breaks it. What waits to be explained is there for who asks for that state, or for a text.
 func matches(f page.Filter, a *alerts.Alert) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
-	if !is(f.DB, a.DB) || !is(f.State, string(a.State)) || f.State == "" && f.Text == "" && len(a.Suspicion) > 0 || !is(f.Severity, string(a.Severity)) || !is(f.Group, a.Group) || a.LastSeen < f.Since {
+	if !is(f.DB, a.DB) || !is(f.State, string(a.State)) || f.State == "" && f.Text == "" && len(a.Suspicion) > 0 ||
+		!is(f.Severity, string(a.Severity)) || !is(f.Group, a.Group) || a.LastSeen < f.Since {
 		return false
 	}
 	if f.Level != "" && a.Level != f.Level && !slices.Contains(a.Breaks, f.Level) {
@@ -651,7 +669,8 @@ func matches(f page.Filter, a *alerts.Alert) bool {
 	}
 	text := strings.ToLower(f.Text)
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
-	return has(a.ID) || has(a.Summary) || has(a.Name) || slices.ContainsFunc(a.Keys, has) || slices.ContainsFunc(a.Transactions, has)
+	return has(a.ID) || has(a.Summary) || has(a.Name) || slices.ContainsFunc(a.Keys, has) ||
+		slices.ContainsFunc(a.Transactions, has)
 }
 
 // What of an alert the list shows is cut at these.
@@ -661,8 +680,10 @@ const (
 )
 
 func summary(a alerts.Alert, number uint64) page.Summary {
-	out := page.Summary{ID: a.ID, Number: number, DB: a.DB, Level: a.Level, Breaks: a.Breaks, Name: a.Name, Adya: a.Adya, Severity: string(a.Severity), State: string(a.State), ClockDependent: a.ClockDependent,
-		FirstSeen: a.FirstSeen, LastSeen: a.LastSeen, Count: a.Count, Summary: short(a.Summary, listTextMax), Keys: []string{}, Group: a.Group}
+	out := page.Summary{ID: a.ID, Number: number, DB: a.DB, Level: a.Level, Breaks: a.Breaks, Name: a.Name, Adya: a.Adya,
+		Severity: string(a.Severity), State: string(a.State), ClockDependent: a.ClockDependent,
+		FirstSeen: a.FirstSeen, LastSeen: a.LastSeen, Count: a.Count, Summary: short(a.Summary, listTextMax),
+		Keys: []string{}, Group: a.Group}
 	for _, k := range a.Keys {
 		out.Keys = append(out.Keys, short(k, listKeyMax))
 	}
@@ -708,7 +729,9 @@ func (s *status) Groups(context.Context) ([]page.Group, error) {
 		if strings.HasPrefix(g.Name, life.Operational) {
 			continue
 		}
-		x := page.Group{ID: g.ID, DB: g.DB, Level: g.Level, Weakest: g.Weakest, Breaks: notNil(g.Broken(s.cfg.Levels)), Name: g.Name, Keys: []string{}, State: string(g.State), Severity: string(g.Severity), Since: g.Since, Last: g.Last, Count: g.Count, Alerts: g.Alerts, Silenced: g.Muted}
+		x := page.Group{ID: g.ID, DB: g.DB, Level: g.Level, Weakest: g.Weakest, Breaks: notNil(g.Broken(s.cfg.Levels)),
+			Name: g.Name, Keys: []string{}, State: string(g.State), Severity: string(g.Severity), Since: g.Since, Last: g.Last,
+			Count: g.Count, Alerts: g.Alerts, Silenced: g.Muted}
 		for _, k := range g.Keys {
 			x.Keys = append(x.Keys, short(k, listKeyMax))
 		}
@@ -739,7 +762,8 @@ func (s *status) Silence(ctx context.Context, x life.Silence) (life.Silence, err
 	}
 	made, err := l.Silence(ctx, x)
 	if errors.Is(err, life.ErrSilence) {
-		return x, &page.Invalid{Msg: err.Error(), Hint: "give db, level, name or key, as patterns, and until, in nanoseconds since 1970, after now"}
+		return x, &page.Invalid{Msg: err.Error(),
+			Hint: "give db, level, name or key, as patterns, and until, in nanoseconds since 1970, after now"}
 	}
 	if err != nil {
 		return x, err

@@ -50,8 +50,8 @@ func ReadStored(ctx context.Context, st *store.Badger, now time.Time) (*Stored, 
 	return s, nil
 }
 
-// readAlert is a stored alert as it is now, explained if it waited for somebody to look. What is not proved then says so
-// itself.
+// readAlert is a stored alert as it is now, explained if it waited for somebody to look. What is not proved then says
+// so itself.
 func readAlert(ctx context.Context, body []byte, groups *life.Snapshot) (alerts.Alert, error) {
 	a, err := alerts.Parse(body)
 	if err != nil {
@@ -102,7 +102,8 @@ type storedLife struct {
 // configuration are not in the store.
 func (l storedLife) Snapshot() *life.Snapshot {
 	s := *l.life.Snapshot()
-	s.Silences = slices.DeleteFunc(slices.Clone(s.Silences), func(x life.Silence) bool { return x.Until != 0 && x.Until <= l.of.now.UnixNano() })
+	s.Silences = slices.DeleteFunc(slices.Clone(s.Silences),
+		func(x life.Silence) bool { return x.Until != 0 && x.Until <= l.of.now.UnixNano() })
 	return &s
 }
 

@@ -141,14 +141,17 @@ func (t *teller) look(now time.Time) {
 	silent := limits.SilentAfter > 0 && now.UnixNano()-arrived >= int64(limits.SilentAfter)
 	if silent {
 		is(life.Condition{Kind: troubleSilent, Severity: name.Warning,
-			Text: fmt.Sprintf("No record has come from %s for more than %s: the clients are silent, or what records them is not running. Nothing is judged until records come again.", t.name, limits.SilentAfter)})
+			Text: fmt.Sprintf("No record has come from %s for more than %s: the clients are silent, or what records them is "+
+				"not running. Nothing is judged until records come again.", t.name, limits.SilentAfter)})
 	}
 	why, fails := t.ready.waiting(whoSource)
 	if t.lasts(now, fails, troubleSource, "", sourceFailsFor) {
-		is(life.Condition{Kind: troubleSource, Severity: name.Error, Text: fmt.Sprintf("%s can't be read; it is tried again until it works: %s", t.name, why)})
+		is(life.Condition{Kind: troubleSource, Severity: name.Error,
+			Text: fmt.Sprintf("%s can't be read; it is tried again until it works: %s", t.name, why)})
 	}
 	if why, ok := t.ready.waiting(whoStore); ok {
-		is(life.Condition{Kind: troubleStore, Severity: name.Critical, Text: "The store is full: the monitor goes on in memory, and a crash would set it back. Make room: " + why})
+		is(life.Condition{Kind: troubleStore, Severity: name.Critical,
+			Text: "The store is full: the monitor goes on in memory, and a crash would set it back. Make room: " + why})
 	}
 	for _, w := range t.watched() {
 		t.lookAt(w, now, limits, is)
@@ -181,21 +184,25 @@ func lookAtCanary(c *page.Canary, now time.Time, is func(life.Condition)) {
 		switch {
 		case unreachable(n, now.UnixNano()):
 			is(life.Condition{Kind: troubleUnreachable, DB: c.DB, Of: n.Name, Severity: name.Error,
-				Text: fmt.Sprintf("The canary has not reached node %.100q for more than %s, and tries until it does; what clients see there is not checked meanwhile: %s", n.Name, unreachableFor, cutText(n.Why))})
+				Text: fmt.Sprintf("The canary has not reached node %.100q for more than %s, and tries until it does; what "+
+					"clients see there is not checked meanwhile: %s", n.Name, unreachableFor, cutText(n.Why))})
 		case n.State == page.NodeStalled:
 			is(life.Condition{Kind: troubleStalled, DB: c.DB, Of: n.Name, Severity: name.Error,
-				Text: fmt.Sprintf("The canary has committed nothing at node %.100q for more than %s, though its sessions try; what clients see there is not checked meanwhile. The last error: %s", n.Name, page.StalledAfter, cutText(n.Why))})
+				Text: fmt.Sprintf("The canary has committed nothing at node %.100q for more than %s, though its sessions try; "+
+					"what clients see there is not checked meanwhile. The last error: %s", n.Name, page.StalledAfter, cutText(n.Why))})
 		}
 		if n.State != page.NodeUnreachable && c.Lagging(n) {
 			is(life.Condition{Kind: troubleReplica, DB: c.DB, Of: n.Name, Severity: name.Warning,
-				Text: fmt.Sprintf("Node %.100q is more than %v s behind: the newest transaction that it shows is older than canary.lag_max.", n.Name, c.LagMax)})
+				Text: fmt.Sprintf("Node %.100q is more than %v s behind: the newest transaction that it shows is older than "+
+					"canary.lag_max.", n.Name, c.LagMax)})
 		}
 	}
 }
 
 // Stopped says that what works on a database in this process stops by itself, and why.
 func (a *App) Stopped(db, why string) {
-	a.teller.event(life.Condition{Kind: troubleStopped, DB: db, Severity: name.Error, Text: "The canary has stopped by itself: " + why + ". Nothing is checked until it is started again."})
+	a.teller.event(life.Condition{Kind: troubleStopped, DB: db, Severity: name.Error,
+		Text: "The canary has stopped by itself: " + why + ". Nothing is checked until it is started again."})
 }
 
 // Worked says that a transaction of a canary has ended, and how.
@@ -214,7 +221,8 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 	consumed, lag := w.consumed.Load(), w.lag.Load()
 	tr := &t.trouble
 	if tr.consumed == nil {
-		tr.consumed, tr.came, tr.upTo, tr.lag = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}, map[string]int64{}
+		tr.consumed, tr.came, tr.upTo, tr.lag = map[string]uint64{}, map[string]uint64{}, map[string]uint64{},
+			map[string]int64{}
 	}
 	if last, ok := tr.consumed[w.db]; !ok || last != consumed || waits == 0 {
 		delete(tr.since, [2]string{troubleStuck, w.db})
@@ -222,7 +230,8 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 	tr.consumed[w.db] = consumed
 	if t.lasts(now, waits > 0, troubleStuck, w.db, stuckFor) {
 		is(life.Condition{Kind: troubleStuck, DB: w.db, Severity: name.Error,
-			Text: fmt.Sprintf("History %q has not worked off anything for more than %s, though records wait for it. See the time that isowatch_engine_seconds says is spent, and solver.conflicts.", w.db, stuckFor)})
+			Text: fmt.Sprintf("History %q has not worked off anything for more than %s, though records wait for it. See the "+
+				"time that isowatch_engine_seconds says is spent, and solver.conflicts.", w.db, stuckFor)})
 	}
 	came, upTo := w.came.Load(), w.upTo.Load()
 	if last, ok := tr.upTo[w.db]; !ok || last != upTo {
@@ -231,7 +240,9 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 	}
 	if t.lasts(now, came > tr.came[w.db], unjudged, w.db, stuckFor) {
 		is(life.Condition{Kind: troubleStuck, DB: w.db, Severity: name.Error,
-			Text: fmt.Sprintf("Records of %q come, and none has been judged for more than %s: something holds all of them back, as a partition that can't be read does for window.idle_after. See isowatch_watermark_lag_seconds, and the partitions' isowatch_source_lag_records.", w.db, stuckFor)})
+			Text: fmt.Sprintf("Records of %q come, and none has been judged for more than %s: something holds all of them "+
+				"back, as a partition that can't be read does for window.idle_after. See isowatch_watermark_lag_seconds, and the "+
+				"partitions' isowatch_source_lag_records.", w.db, stuckFor)})
 	}
 	over := lag - int64(t.cfg.Window.Lateness) - int64(t.cfg.Window.IdleAfter)
 	behind := limits.LagMax > 0 && over > int64(limits.LagMax)
@@ -241,15 +252,19 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 	}
 	if t.lasts(now, behind && lag >= tr.lag[w.db], troubleLag, w.db, lagGrowsFor) {
 		is(life.Condition{Kind: troubleLag, DB: w.db, Severity: name.Warning,
-			Text: fmt.Sprintf("History %q is judged more than %s behind its newest record, and does not catch up: alerts come late. A session or partition may hold it back (window.idle_after), or the load is too much.", w.db, limits.LagMax)})
+			Text: fmt.Sprintf("History %q is judged more than %s behind its newest record, and does not catch up: alerts come "+
+				"late. A session or partition may hold it back (window.idle_after), or the load is too much.", w.db,
+				limits.LagMax)})
 	}
 	if t.lasts(now, w.blocked.Load() || left > 0, troubleOverload, w.db, overloadFor) {
 		is(life.Condition{Kind: troubleOverload, DB: w.db, Severity: name.Warning,
-			Text: fmt.Sprintf("Records of %q come faster than they can be judged: they wait, and alerts come later and later. Give the monitor more processors, check fewer levels, or set overload to sample-sessions.", w.db)})
+			Text: fmt.Sprintf("Records of %q come faster than they can be judged: they wait, and alerts come later and later. "+
+				"Give the monitor more processors, check fewer levels, or set overload to sample-sessions.", w.db)})
 	}
 	if w.leavesOut.Load() {
 		is(life.Condition{Kind: troubleSampling, DB: w.db, Severity: name.Warning,
-			Text: fmt.Sprintf("Records of %q come faster than they can be judged: whole sessions are left out until it has caught up, and anomalies among these are missed.", w.db)})
+			Text: fmt.Sprintf("Records of %q come faster than they can be judged: whole sessions are left out until it has "+
+				"caught up, and anomalies among these are missed.", w.db)})
 	}
 }
 
@@ -284,7 +299,10 @@ func (r *readiness) waiting(who string) (string, bool) {
 func (w *worker) missing(l stream.Loss) {
 	if l.Why == stream.LostNumber {
 		w.teller.event(life.Condition{Kind: troubleNumbers, DB: w.db, Severity: name.Warning,
-			Text: fmt.Sprintf("Numbers (seq) of sessions of %q run against the clocks: record %.100q came after one of its session with a greater number, or the same, and began after that had ended. That is an error of what records them, or a session's name is used twice. The order of such records in their sessions is not used, and anomalies that only it shows are missed.", w.db, l.ID)})
+			Text: fmt.Sprintf("Numbers (seq) of sessions of %q run against the clocks: record %.100q came after one of its "+
+				"session with a greater number, or the same, and began after that had ended. That is an error of what records "+
+				"them, or a session's name is used twice. The order of such records in their sessions is not used, and anomalies "+
+				"that only it shows are missed.", w.db, l.ID)})
 		return
 	}
 	where := ""
@@ -301,13 +319,15 @@ func (w *worker) missing(l stream.Loss) {
 		where += fmt.Sprintf(", record %.100q", l.ID)
 	}
 	w.teller.event(life.Condition{Kind: troubleLoss, DB: w.db, Of: l.Why.String(), Severity: life.Info,
-		Text: fmt.Sprintf("Something is missing in the input of %q, or may be: %s%s. Anomalies among it are missed; nothing is held against what it may have written.", w.db, reason(l.Why.String(), 0).Text, where)})
+		Text: fmt.Sprintf("Something is missing in the input of %q, or may be: %s%s. Anomalies among it are missed; "+
+			"nothing is held against what it may have written.", w.db, reason(l.Why.String(), 0).Text, where)})
 }
 
 // setAside tells that a record can't be used.
 func (t *teller) setAside(e *reject.Error) {
 	t.event(life.Condition{Kind: troubleLetters, Of: e.Reason.String(), Severity: name.Warning,
-		Text: fmt.Sprintf("Records can't be used and are set aside: %s. The last: %s. See monitor dead-letters.", e.Reason, cutText(t.sayable(e).Error()))})
+		Text: fmt.Sprintf("Records can't be used and are set aside: %s. The last: %s. See monitor dead-letters.", e.Reason,
+			cutText(t.sayable(e).Error()))})
 }
 
 // cutText keeps a message short that may hold parts of a record.

@@ -175,7 +175,8 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		return nil // part of the checkpoint
 	}
 	if want := w.consumed.Load() + 1; e.number != want { // judging on would miss something, and nobody would know
-		return fmt.Errorf("history %q is at entry %d and was given entry %d: this is a bug of the monitor, please report it", w.db, want, e.number)
+		return fmt.Errorf("history %q is at entry %d and was given entry %d: this is a bug of the monitor, please report it",
+			w.db, want, e.number)
 	}
 	if w.tuning.slow != nil {
 		w.beat.work(time.Now())
@@ -189,7 +190,8 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 	if e.batch != nil && slices.Contains(e.batch.DBs, w.db) {
 		w.lastRecord = e.time
 	}
-	w.history.Take(&stream.Entry{Number: e.number, Time: e.time, Partitions: e.partitions, Sample: e.sample[w.db], Batch: e.batch})
+	w.history.Take(&stream.Entry{Number: e.number, Time: e.time, Partitions: e.partitions, Sample: e.sample[w.db],
+		Batch: e.batch})
 	w.spendStep(began)
 	if err := w.work(ctx); err != nil {
 		return err
@@ -271,7 +273,8 @@ func (w *worker) save(ctx context.Context) error {
 	if w.origin == "" || w.history.Next() == 0 {
 		return nil // nothing can be read again, or nothing was taken: the birth is what the store has
 	}
-	c := checkpoint{origin: w.origin, config: w.config, born: w.born, coverage: w.coverage, whole: w.whole, consumed: w.consumed.Load(), floor: w.history.Floor(), told: w.told}
+	c := checkpoint{origin: w.origin, config: w.config, born: w.born, coverage: w.coverage, whole: w.whole,
+		consumed: w.consumed.Load(), floor: w.history.Floor(), told: w.told}
 	data := c.appendWith(make([]byte, 0, w.size+w.size/8+checkpointHead), w.history)
 	w.size = len(data)
 	w.space = time.Duration(len(data)) * time.Second / checkpointBytes
@@ -318,14 +321,16 @@ func (w *worker) decide(now time.Time) uint8 {
 	switch {
 	case fill > sampleHigh && s.level < samplesMax && now.Sub(s.changed) >= sampleRaise:
 		if s.level == 0 {
-			w.log.Warn().Str("db", w.db).Msg("the history's records come faster than they can be judged: whole sessions are left out and counted until it has caught up")
+			w.log.Warn().Str("db", w.db).Msg("the history's records come faster than they can be judged: whole sessions are " +
+				"left out and counted until it has caught up")
 		}
 		s.level, s.changed = s.level+1, now
 		s.most = max(s.most, s.level)
 	case s.level > 0 && now.Sub(s.changed) >= sampleLower && now.Sub(s.busy) >= sampleLower:
 		s.level, s.changed = s.level-1, now
 		if s.level == 0 {
-			w.log.Info().Str("db", w.db).Int("one_in", 1<<s.most).Msg("the history has caught up: all sessions are taken again; one_in is the least share that was taken")
+			w.log.Info().Str("db", w.db).Int("one_in", 1<<s.most).
+				Msg("the history has caught up: all sessions are taken again; one_in is the least share that was taken")
 			s.most = 0
 		}
 	default:

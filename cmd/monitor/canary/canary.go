@@ -8,8 +8,8 @@
 //
 // What the sessions do is described in ingest/generate, as for simulated histories; target has a file for
 // each database. Items belong to a group, which is used for some hundred transactions, read once more as a whole, and
-// removed. Every value that is written is new, so that a read names its writer, and every write is recorded: coverage is
-// complete, and nothing but the database can be the cause of an anomaly.
+// removed. Every value that is written is new, so that a read names its writer, and every write is recorded: coverage
+// is complete, and nothing but the database can be the cause of an anomaly.
 package canary
 
 import (
@@ -45,8 +45,8 @@ type Options struct {
 	Transactions int64
 	// Faults are the names of canary.faults.commands that are run in turn.
 	Faults []string
-	// Prefix is what the names of sessions and keys begin with, where the database was never used. Nil: what no other run's begin
-	// with, which records leave out where the monitor knows no other run.
+	// Prefix is what the names of sessions and keys begin with, where the database was never used. Nil: what no other
+	// run's begin with, which records leave out where the monitor knows no other run.
 	Prefix *string
 	Seed   uint64
 
@@ -54,20 +54,21 @@ type Options struct {
 }
 
 // ErrNothing says that it ended before there was anything to judge.
-var ErrNothing = errors.New("no transaction of a session was committed, and so nothing is known; give --duration or --transactions more")
+var ErrNothing = errors.New("no transaction of a session was committed, and so nothing is known; give --duration or " +
+	"--transactions more")
 
 // monitorBytes is what a monitor takes beside its history.
 const monitorBytes = 64 << 20
 
-// transactionBytes is what a transaction of a history takes that is judged as one piece: half as much again as was measured, at six
-// keys and at 20. How many operations it has depends on both, as some transactions read all keys.
+// transactionBytes is what a transaction of a history takes that is judged as one piece: half as much again as was
+// measured, at six keys and at 20. How many operations it has depends on both, as some transactions read all keys.
 func transactionBytes(c *config.Canary) int {
 	return 600 + 105*c.Operations + 44*min(c.Keys, snapshotMax)
 }
 
-// Run works until the duration, ctx or, if asked for, the first violation ends it. The error is a *target.Error where an
-// option does not fit the database, else what the monitor's Run returns. What was judged is returned also where not all of it
-// could be recorded.
+// Run works until the duration, ctx or, if asked for, the first violation ends it. The error is a *target.Error where
+// an option does not fit the database, else what the monitor's Run returns. What was judged is returned also where not
+// all of it could be recorded.
 func Run(ctx context.Context, o Options) (*embedded.Outcome, error) {
 	c := o.Config.Canary
 	settings, err := target.ParseSettings(c.SessionSettings)
@@ -86,7 +87,8 @@ func Run(ctx context.Context, o Options) (*embedded.Outcome, error) {
 	}
 	defer db.Close()
 	if c.Access != config.AccessPinned && len(db.Nodes()) == 1 {
-		return nil, &target.Error{Option: "--access", What: c.Access + " is about several nodes, and there is one", Do: "give the others with --target or --replica"}
+		return nil, &target.Error{Option: "--access", What: c.Access + " is about several nodes, and there is one",
+			Do: "give the others with --target or --replica"}
 	}
 	faults, err := faultsOf(c.Faults, o.Faults)
 	if err != nil {
@@ -114,7 +116,8 @@ func settingUp(db target.Database, what string, err error) error {
 	}
 	err = fmt.Errorf("--target: %s %s: %w", what, target.Space, err)
 	if r := db.Fault(err).Reason; r == target.LockTimeout || r == target.Slow || errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w; see whether somebody has locked it, commits wait for a standby, or the cluster has no quorum", err)
+		err = fmt.Errorf("%w; see whether somebody has locked it, commits wait for a standby, or the cluster has no quorum",
+			err)
 	}
 	return err
 }
@@ -139,7 +142,8 @@ func open(ctx context.Context, c *config.Canary) (target.Database, error) {
 		}
 		return out
 	}
-	return target.Open(ctx, target.Options{Targets: addresses(c.Targets), Replicas: addresses(c.Replicas), Isolation: c.Isolation, AllowSuperuser: c.AllowSuperuser})
+	return target.Open(ctx, target.Options{Targets: addresses(c.Targets), Replicas: addresses(c.Replicas),
+		Isolation: c.Isolation, AllowSuperuser: c.AllowSuperuser})
 }
 
 // watch is a canary at work.
@@ -168,8 +172,9 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	w.load.counts.sessions, w.load.counts.slowAfter = w.Config.Canary.Sessions, w.Config.Canary.StopIf.P99
 	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax}
 	var err error
-	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, UntilEnd: w.Duration > 0 || w.Transactions > 0,
-		Canary: w.status, Output: w.Output}, stop); err != nil {
+	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true,
+		UntilEnd: w.Duration > 0 || w.Transactions > 0,
+		Canary:   w.status, Output: w.Output}, stop); err != nil {
 		return nil, err
 	}
 	w.load.rec, w.load.counts.metrics, w.observe.happen = w.monitor.Recorder, w.monitor.App, w.monitor.Event
@@ -202,23 +207,26 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	case w.exceeded != "":
 		return nil, fmt.Errorf("the canary stopped by itself: %s", w.exceeded)
 	case w.Publish != nil && lost > 0:
-		return nil, fmt.Errorf("--publish: %s records were lost on their way to the topic, which has %s; the log says why", humanize.Comma(lost), humanize.Comma(w.monitor.Recorded()))
+		return nil, fmt.Errorf("--publish: %s records were lost on their way to the topic, which has %s; the log says why",
+			humanize.Comma(lost), humanize.Comma(w.monitor.Recorded()))
 	case lost > 0:
 		return out, fmt.Errorf("--record: %s records could not be written; the log says why", humanize.Comma(lost))
 	case w.Publish == nil && w.load.committed.Load() == 0 && ctx.Err() == nil:
 		return nil, ErrNothing
 	}
 	if why := w.unchecked(ended, page.StalledAfter); why != "" && ctx.Err() == nil {
-		out.Unchecked = "when the canary ended nothing had been committed for more than " + page.StalledAfter.String() + ", and nothing was checked any more: " + why
+		out.Unchecked = "when the canary ended nothing had been committed for more than " + page.StalledAfter.String() +
+			", and nothing was checked any more: " + why
 	}
 	if n := w.load.shut.Load(); n > 0 && ctx.Err() == nil {
-		out.Unchecked = fmt.Sprintf("%d of %d sessions never had a connection, and what they would have seen was not checked", n, w.Config.Canary.Sessions)
+		out.Unchecked = fmt.Sprintf("%d of %d sessions never had a connection, and what they would have seen was not checked",
+			n, w.Config.Canary.Sessions)
 	}
 	return out, nil
 }
 
-// unchecked is why nothing is checked at a time, as nothing has been committed for so long at any node that takes writes; empty:
-// something is. A node at which no session has anything to do has no say.
+// unchecked is why nothing is checked at a time, as nothing has been committed for so long at any node that takes
+// writes; empty: something is. A node at which no session has anything to do has no say.
 func (w *watch) unchecked(at time.Time, long time.Duration) string {
 	var why []string
 	for _, n := range w.db.Nodes() {
@@ -239,8 +247,10 @@ func (w *watch) watchStrain(ctx context.Context) {
 	for feed.Sleep(ctx, observeEvery) == nil {
 		now := time.Now()
 		w.exceeded = l.exceeded(w.load.counts.strain(), now)
-		if why := w.unchecked(now, l.For); why != "" && (l.Errors > 0 || l.P99 > 0) { // what is waited for has not failed yet, nor ended
-			w.exceeded = "nothing has been committed for more than " + l.For.String() + ", as long as canary.stop_if allows: " + why
+		// what is waited for has not failed yet, nor ended
+		if why := w.unchecked(now, l.For); why != "" && (l.Errors > 0 || l.P99 > 0) {
+			w.exceeded = "nothing has been committed for more than " + l.For.String() + ", as long as canary.stop_if allows: " +
+				why
 		}
 		if w.exceeded == "" {
 			continue
@@ -254,7 +264,8 @@ func (w *watch) watchStrain(ctx context.Context) {
 // status is what the page shows.
 func (w *watch) status() page.Canary {
 	c := w.Config.Canary
-	out := page.Canary{DB: DB, Database: w.db.Describe(), Isolation: w.isolation(), Sessions: c.Sessions, Rate: c.Rate, LagMax: c.LagMax.Seconds()}
+	out := page.Canary{DB: DB, Database: w.db.Describe(), Isolation: w.isolation(), Sessions: c.Sessions, Rate: c.Rate,
+		LagMax: c.LagMax.Seconds()}
 	for _, n := range w.db.Nodes() {
 		out.Nodes = append(out.Nodes, w.load.counts.node(n, time.Now()))
 	}
@@ -267,7 +278,8 @@ func (w *watch) configure() {
 	c.Coverage, c.Initial, c.UniqueValues, c.UniqueAttempts = record.CoverageComplete, record.InitialAbsent, true, true
 	c.Window.MaxSkew = 0
 	if c.Memory > 0 { // a canary that ends is judged as one piece as far as there is room
-		c.Window.MaxTransactions = min(c.Window.MaxTransactions, max(c.Window.Segment, int(c.Memory-monitorBytes)/transactionBytes(c.Canary)))
+		c.Window.MaxTransactions = min(c.Window.MaxTransactions,
+			max(c.Window.Segment, int(c.Memory-monitorBytes)/transactionBytes(c.Canary)))
 	}
 	c.Alerts.Stdout = true
 	w.Config = &c
@@ -295,9 +307,11 @@ func (w *watch) introduce() {
 	}
 	var more []string
 	if most, all := w.Config.Window.MaxTransactions, w.due(); w.Publish == nil && all > most {
-		more = append(more, fmt.Sprintf("  of more than %s transactions the end is undecided where no anomaly is found, as they are judged in segments; memory says how many are one piece", humanize.Comma(int64(most))))
+		more = append(more, fmt.Sprintf("  of more than %s transactions the end is undecided where no anomaly is found, as "+
+			"they are judged in segments; memory says how many are one piece", humanize.Comma(int64(most))))
 	}
-	w.monitor.Introduce(fmt.Sprintf("%s: %s\n  isolation %s; %d sessions, %s: %s", w.db.Describe(), strings.Join(nodes, ", "),
+	w.monitor.Introduce(fmt.Sprintf("%s: %s\n  isolation %s; %d sessions, %s: %s", w.db.Describe(),
+		strings.Join(nodes, ", "),
 		w.isolation(), c.Sessions, rate, strings.Join(c.Workloads, ", ")), more...)
 }
 
@@ -313,7 +327,8 @@ func (w *watch) due() int {
 // count says what has been done.
 func (w *watch) count() []string {
 	outcomes, reasons, wrong := w.load.counts.total()
-	text := fmt.Sprintf("%s committed, %s aborted, %s unknown", humanize.Comma(outcomes[record.Committed]), humanize.Comma(outcomes[record.Aborted]), humanize.Comma(outcomes[record.Unknown]))
+	text := fmt.Sprintf("%s committed, %s aborted, %s unknown", humanize.Comma(outcomes[record.Committed]),
+		humanize.Comma(outcomes[record.Aborted]), humanize.Comma(outcomes[record.Unknown]))
 	var why []string
 	for _, r := range target.Reasons() {
 		if n := reasons[r]; n > 0 {
@@ -332,7 +347,8 @@ func (w *watch) count() []string {
 		case page.NodeUnreachable:
 			lines = append(lines, "can't reach "+n.Name+": "+node.Why)
 		case page.NodeStalled:
-			lines = append(lines, fmt.Sprintf("nothing is committed at %s for %s: %s", n.Name, time.Since(time.Unix(0, node.Since)).Round(time.Second), node.Why))
+			lines = append(lines, fmt.Sprintf("nothing is committed at %s for %s: %s", n.Name,
+				time.Since(time.Unix(0, node.Since)).Round(time.Second), node.Why))
 		}
 	}
 	return lines

@@ -13,13 +13,15 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// counts are what the canary met, by node, and how each node stands. The zero value is ready, and safe for concurrent use.
+// counts are what the canary met, by node, and how each node stands. The zero value is ready, and safe for concurrent
+// use.
 type counts struct {
 	sessions int // clients with a lower number are sessions; others make and remove groups
 
 	mu    sync.Mutex
 	nodes map[string]*node
-	// metrics are told the same; nil: none are. slow counts the transactions that took longer than slowAfter, if that is not 0.
+	// metrics are told the same; nil: none are. slow counts the transactions that took longer than slowAfter, if that is
+	// not 0.
 	metrics   metrics
 	slowAfter time.Duration
 	slow      int64
@@ -33,8 +35,9 @@ type metrics interface {
 	Failed(node, why string)
 }
 
-// node is what was met at a node, and how it stands: unreachable while the observer has no answer, stalled where sessions try and
-// nothing comes of it for page.StalledAfter, else up. Only sessions count for that: at a node where none is at work nothing is due.
+// node is what was met at a node, and how it stands: unreachable while the observer has no answer, stalled where
+// sessions try and nothing comes of it for page.StalledAfter, else up. Only sessions count for that: at a node where
+// none is at work nothing is due.
 type node struct {
 	observed
 	outcomes    map[record.Status]int64
@@ -45,9 +48,10 @@ type node struct {
 	used     bool      // a session has been at work there
 	promoted bool      // it was given as a replica, and is a primary
 	refused  time.Time // since when no session could connect; zero: one could
-	trying   time.Time // since when sessions try to write, or to read at a replica, and nothing is committed; zero: something was
-	failure  string    // the last one since then that may be why: its reason and what the database said
-	did      time.Time // when something was committed last
+	// since when sessions try to write, or to read at a replica, and nothing is committed; zero: something was
+	trying  time.Time
+	failure string    // the last one since then that may be why: its reason and what the database said
+	did     time.Time // when something was committed last
 }
 
 // lost is since when a node can't be reached: it does not answer when asked how it is, and commits nothing.
@@ -205,7 +209,8 @@ func (c *counts) promoted(n target.Node) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of(n).promoted {
-		return errors.New("it became primary, and what it shows says nothing of the one that it was a replica of; give the nodes as they are now")
+		return errors.New("it became primary, and what it shows says nothing of the one that it was a replica of; give the " +
+			"nodes as they are now")
 	}
 	return nil
 }
@@ -222,8 +227,10 @@ func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := c.of(n)
-	out := page.CanaryNode{Name: n.Name, Replica: n.Replica, Role: at.Role, Connections: at.connections, Committed: at.outcomes[record.Committed],
-		Aborted: at.outcomes[record.Aborted], Unknown: at.outcomes[record.Unknown], Reasons: map[string]int64{}, Lag: -1, State: page.NodeUp}
+	out := page.CanaryNode{Name: n.Name, Replica: n.Replica, Role: at.Role, Connections: at.connections,
+		Committed: at.outcomes[record.Committed],
+		Aborted:   at.outcomes[record.Aborted], Unknown: at.outcomes[record.Unknown], Reasons: map[string]int64{}, Lag: -1,
+		State: page.NodeUp}
 	for r, n := range at.reasons {
 		out.Reasons[string(r)] = n
 	}
@@ -244,7 +251,8 @@ func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 	return out
 }
 
-// idle is since when a node can't be reached or nothing comes of what sessions try there; zero: it can, and something does.
+// idle is since when a node can't be reached or nothing comes of what sessions try there; zero: it can, and something
+// does.
 func (c *counts) idle(n target.Node) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

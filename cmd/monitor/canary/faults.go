@@ -19,7 +19,8 @@ func faultsOf(c config.CanaryFaults, names []string) (out []config.CanaryFault, 
 	for _, name := range names {
 		i := slices.IndexFunc(c.Commands, func(f config.CanaryFault) bool { return f.Name == name })
 		if i < 0 {
-			return nil, &target.Error{Option: "--faults", What: fmt.Sprintf("the configuration has no fault %q", name), Do: "say in canary.faults.commands what may be done to which node"}
+			return nil, &target.Error{Option: "--faults", What: fmt.Sprintf("the configuration has no fault %q", name),
+				Do: "say in canary.faults.commands what may be done to which node"}
 		}
 		out = append(out, c.Commands[i])
 	}
@@ -52,7 +53,8 @@ func (w *watch) command(ctx context.Context, what string, command []string) {
 	defer cancel()
 	said, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
 	if err != nil {
-		w.Log.Warn().Err(err).Str("command", command[0]).Str("said", strings.TrimSpace(string(said))).Msg("a fault's command failed")
+		w.Log.Warn().Err(err).Str("command", command[0]).Str("said", strings.TrimSpace(string(said))).
+			Msg("a fault's command failed")
 		what += " failed"
 	}
 	w.observe.happen(record.Event{At: began.UnixNano(), Kind: kindFault, Text: "fault: " + what})

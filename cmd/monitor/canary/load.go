@@ -30,8 +30,9 @@ type Load struct {
 	// workloads take turns, a group each.
 	workloads []generate.Config
 	seed      uint64
-	// run is what the names of items begin with in the database, where what an earlier run had under way may arrive still; told is
-	// what those of sessions and items in records begin with: the same where there may be those of others, else nothing.
+	// run is what the names of items begin with in the database, where what an earlier run had under way may arrive
+	// still; told is what those of sessions and items in records begin with: the same where there may be those of others,
+	// else nothing.
 	run, told string
 	groups    groups
 	values    atomic.Int64 // the last value that was given out: no two writes have the same
@@ -42,13 +43,14 @@ type Load struct {
 	committed    atomic.Int64 // of those
 	shut         atomic.Int64 // sessions that have tried to connect, and never could
 	counts       counts
-	// answering is what sessions ask the database in. It ends when they are to stop and the database has stopped answering.
+	// answering is what sessions ask the database in. It ends when they are to stop and the database has stopped
+	// answering.
 	answering context.Context
 	answers   atomic.Int64 // of the database, so far
 }
 
-// answerMax is how long a transaction, or an attempt to connect, may go unanswered. The monitor waits for a transaction for
-// longer than that (window.max_transaction).
+// answerMax is how long a transaction, or an attempt to connect, may go unanswered. The monitor waits for a
+// transaction for longer than that (window.max_transaction).
 const answerMax = 30 * time.Second
 
 // elsewhereMax is that for what makes and removes groups, where another node may do as well.
@@ -60,8 +62,8 @@ const (
 	reconnectMax = 5 * time.Second
 )
 
-// work runs until ctx ends; what is under way then is finished, over is called, and every item is read once more, all as
-// long as the database answers. An error is an option that can't be used.
+// work runs until ctx ends; what is under way then is finished, over is called, and every item is read once more, all
+// as long as the database answers. An error is an option that can't be used.
 func (l *Load) work(ctx context.Context, over func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -72,7 +74,8 @@ func (l *Load) work(ctx context.Context, over func()) error {
 	var clients, keep sync.WaitGroup
 	nodes := l.db.Nodes()
 	own := func(i int) client { // at the nodes that take writes
-		return client{Load: l, number: l.cfg.Sessions + i, nodes: nodes[:writable(nodes)], node: nodes[0], rng: rand.New(rand.NewPCG(l.seed, 1<<32+uint64(i)))}
+		return client{Load: l, number: l.cfg.Sessions + i, nodes: nodes[:writable(nodes)], node: nodes[0],
+			rng: rand.New(rand.NewPCG(l.seed, 1<<32+uint64(i)))}
 	}
 	k, s := &keeper{client: own(0)}, &sweeper{client: own(1)}
 	ready := make(chan struct{})
@@ -89,7 +92,8 @@ func (l *Load) work(ctx context.Context, over func()) error {
 	}
 	writers, start := 0, time.Now()
 	for i := range l.cfg.Sessions {
-		c := &client{Load: l, number: i, nodes: l.route(nodes, i), start: start, rng: rand.New(rand.NewPCG(l.seed, uint64(i)))}
+		c := &client{Load: l, number: i, nodes: l.route(nodes, i), start: start,
+			rng: rand.New(rand.NewPCG(l.seed, uint64(i)))}
 		if !c.nodes[0].Replica {
 			c.settings = l.settings[writers%len(l.settings)]
 			writers++
@@ -170,7 +174,8 @@ func writable(nodes []target.Node) int {
 	return len(nodes)
 }
 
-// elsewhere has the next attempt made at the next of the client's nodes that can be reached, as the one at c.node failed.
+// elsewhere has the next attempt made at the next of the client's nodes that can be reached, as the one at c.node
+// failed.
 func (c *client) elsewhere() {
 	for range c.nodes {
 		c.node = c.nodes[(slices.Index(c.nodes, c.node)+1)%len(c.nodes)]
@@ -204,8 +209,8 @@ func (c *client) work(ctx context.Context) {
 }
 
 // turn waits for the session's turn. All sessions begin a transaction in each round, within about the time that one
-// takes, so that they meet however low the rate is. In some rounds those at nodes that take writes begin almost at once:
-// what lasts as long as a commit, such as its way to a replica, is seen only then.
+// takes, so that they meet however low the rate is. In some rounds those at nodes that take writes begin almost at
+// once: what lasts as long as a commit, such as its way to a replica, is seen only then.
 func (c *client) turn(ctx context.Context) error {
 	if c.cfg.Rate == 0 || c.follows {
 		return ctx.Err()
@@ -221,8 +226,8 @@ func (c *client) turn(ctx context.Context) error {
 	return feed.Sleep(ctx, round*number-time.Since(c.start)+time.Duration(c.rng.Float64()*within))
 }
 
-// connect takes the connection to the node, and makes one if there is none yet; false: the node can't be reached now, or refuses
-// what Rehearse found it to take. A session begins with its first connection.
+// connect takes the connection to the node, and makes one if there is none yet; false: the node can't be reached now,
+// or refuses what Rehearse found it to take. A session begins with its first connection.
 func (c *client) connect(ctx context.Context) bool {
 	promoted := c.counts.promoted(c.node)
 	if c.session = c.connections[c.node.Name]; c.session != nil && promoted == nil {
@@ -297,7 +302,10 @@ func (c *client) transact(ctx context.Context) {
 	if c.follows {
 		c.ahead++
 	}
-	writes := slices.ContainsFunc(steps, func(s generate.Step) bool { return s.Kind != record.Read && s.Kind != record.PredicateRead })
+	writes := slices.ContainsFunc(steps, func(s generate.Step) bool {
+		return s.Kind != record.Read &&
+			s.Kind != record.PredicateRead
+	})
 	outcome := c.record(writes, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return c.perform(ctx, t, g, steps)
 	})
@@ -319,7 +327,8 @@ const followShare = 0.5
 const snapshotMax = 32
 
 // record runs a transaction to its end, and records and counts it. writes: it writes something.
-func (c *client) record(writes bool, run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
+func (c *client) record(writes bool, run func(context.Context, *recorder.Transaction) (record.Status,
+	target.Reason)) record.Status {
 	began := time.Now()
 	c.counts.asks(c.number, c.node, writes)
 	t := c.rec.Begin()
@@ -334,7 +343,8 @@ func (c *client) record(writes bool, run func(context.Context, *recorder.Transac
 }
 
 // perform does what a transaction does, and tells how it ended.
-func (c *client) perform(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) (record.Status, target.Reason) {
+func (c *client) perform(ctx context.Context, t *recorder.Transaction, g *group,
+	steps []generate.Step) (record.Status, target.Reason) {
 	return c.finish(ctx, c.operate(ctx, t, g, steps))
 }
 
@@ -371,7 +381,8 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
 		}
 		together := 1
-		for c.cfg.Pause == 0 && isRead(steps[i]) && together < togetherMax && i+together < len(steps) && isRead(steps[i+together]) {
+		for c.cfg.Pause == 0 && isRead(steps[i]) && together < togetherMax && i+together < len(steps) &&
+			isRead(steps[i+together]) {
 			together++
 		}
 		// What a predicate write hit is known before the commit, so that it is where that has no answer.
@@ -394,8 +405,8 @@ const togetherMax = 64
 // isRead tells whether a step reads one item.
 func isRead(s generate.Step) bool { return s.Kind == record.Read && s.Range == 0 }
 
-// do does one operation, or several reads. A write is recorded whatever the answer is, as it may have happened, unless there was
-// nothing to write to.
+// do does one operation, or several reads. A write is recorded whatever the answer is, as it may have happened, unless
+// there was nothing to write to.
 func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
 	s := steps[0]
 	if s.Kind == record.PredicateRead || s.Kind == record.PredicateWrite {
@@ -444,9 +455,11 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 	return err
 }
 
-// ask reads, writes or deletes the rows for which a condition is true. Which were met is recorded where that was answered.
+// ask reads, writes or deletes the rows for which a condition is true. Which were met is recorded where that was
+// answered.
 func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, s generate.Step) error {
-	asked := target.Condition{Registers: g.items, Column: s.Column, Low: int64(s.Item), High: int64(s.Item + s.Range - 1), Delete: s.Delete}
+	asked := target.Condition{Registers: g.items, Column: s.Column, Low: int64(s.Item), High: int64(s.Item + s.Range - 1),
+		Delete: s.Delete}
 	does := map[string]record.Value{}
 	writes := s.Kind == record.PredicateWrite
 	switch {
@@ -477,7 +490,8 @@ func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, s g
 		does[record.Hit] = record.Value{Kind: record.KindList, Text: string(append(hit, ']'))}
 	}
 	table, _, _ := strings.Cut(c.called(g.items[0]), ":")
-	t.Where(s.Kind, table, fmt.Sprintf("v%d >= %d && v%d <= %d", s.Column+1, asked.Low, s.Column+1, asked.High), record.ObjectOf(does))
+	t.Where(s.Kind, table, fmt.Sprintf("v%d >= %d && v%d <= %d", s.Column+1, asked.Low, s.Column+1, asked.High),
+		record.ObjectOf(does))
 	return err
 }
 
@@ -498,7 +512,8 @@ func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v reco
 // balanceFirst is what an account holds at first. Its balance is what its columns hold, as target has them.
 const balanceFirst = 100
 
-// bank is what a transaction has seen that accounts hold, and what it takes from the first that it writes to give it to the second.
+// bank is what a transaction has seen that accounts hold, and what it takes from the first that it writes to give it
+// to the second.
 type bank struct {
 	seen  map[string]int64
 	taken int64
@@ -556,7 +571,8 @@ func (g *group) shown(v record.Value) record.Value {
 		return v
 	}
 	columns := target.ColumnsOf(v.Num)
-	return record.ObjectOf(map[string]record.Value{"v1": record.Int(columns & (1<<target.ColumnBits - 1)), "v2": record.Int(columns >> target.ColumnBits), "value": v})
+	return record.ObjectOf(map[string]record.Value{"v1": record.Int(columns & (1<<target.ColumnBits - 1)),
+		"v2": record.Int(columns >> target.ColumnBits), "value": v})
 }
 
 // item is the item that a step is about.
@@ -768,7 +784,9 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 		return nil, nil
 	}
 	if _, ok := k.session.(target.Asker); !ok && cfg.Workload == generate.Predicates {
-		return nil, &target.Error{Option: "--workload", What: "the database does not tell which rows a statement with a condition meets, as those of " + cfg.Workload.String() + " are", Do: "use another"}
+		return nil, &target.Error{Option: "--workload",
+			What: "the database does not tell which rows a statement with a condition meets, as those of " +
+				cfg.Workload.String() + " are", Do: "use another"}
 	}
 	if k.record(true, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return k.create(ctx, t, g)

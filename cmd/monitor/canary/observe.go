@@ -45,7 +45,8 @@ type observed struct {
 // next is o after an answer, or an error, at a time; and what has happened since o. newest is how far any node's log
 // is known to go: a replica that has applied all of it is not behind, however long ago that was. alone: no node that
 // takes writes can be reached.
-func (o observed) next(s target.State, err error, now time.Time, newest uint64, alone bool, lagMax time.Duration) (observed, []record.Event) {
+func (o observed) next(s target.State, err error, now time.Time, newest uint64, alone bool,
+	lagMax time.Duration) (observed, []record.Event) {
 	var events []record.Event
 	say := func(kind, format string, args ...any) {
 		events = append(events, record.Event{At: now.UnixNano(), Kind: kind, Text: fmt.Sprintf(format, args...)})
@@ -149,7 +150,8 @@ func (o *observer) look(ctx context.Context, n target.Node) {
 	}
 	o.counts.mu.Lock()
 	at := o.counts.of(n)
-	alone := !slices.ContainsFunc(o.db.Nodes(), func(n target.Node) bool { return !n.Replica && o.counts.of(n).down.IsZero() })
+	alone := !slices.ContainsFunc(o.db.Nodes(),
+		func(n target.Node) bool { return !n.Replica && o.counts.of(n).down.IsZero() })
 	var events []record.Event
 	at.observed, events = at.next(s, err, time.Now(), o.newest, alone, o.lagMax)
 	at.promoted = n.Replica && at.Role == "primary"

@@ -41,10 +41,12 @@ func (l *limits) exceeded(s strain, now time.Time) string {
 	of := s.less(l.past[0].strain)
 	switch {
 	case l.Errors > 0 && of.failed*100 > int64(l.Errors)*of.done:
-		return fmt.Sprintf("%s of %s transactions and attempts to connect failed in the last %s, which is more than canary.stop_if.errors allows (%d in a hundred)",
+		return fmt.Sprintf("%s of %s transactions and attempts to connect failed in the last %s, which is more than "+
+			"canary.stop_if.errors allows (%d in a hundred)",
 			humanize.Comma(of.failed), humanize.Comma(of.done), l.For, l.Errors)
 	case l.P99 > 0 && of.slow*100 > of.done:
-		return fmt.Sprintf("%s of %s transactions took longer than %s in the last %s, which is more than canary.stop_if.p99 allows (one in a hundred)",
+		return fmt.Sprintf("%s of %s transactions took longer than %s in the last %s, which is more than "+
+			"canary.stop_if.p99 allows (one in a hundred)",
 			humanize.Comma(of.slow), humanize.Comma(of.done), l.P99, l.For)
 	}
 	return ""

@@ -177,7 +177,8 @@ func (s *stage) work(ctx context.Context, isolation string, d time.Duration) err
 	if err != nil {
 		return err
 	}
-	p, err := kafka.OpenProducer(context.WithoutCancel(ctx), kafka.ProducerOptions{Connection: kafka.Connection{Brokers: s.broker.ListenAddrs()}, Topic: topic})
+	p, err := kafka.OpenProducer(context.WithoutCancel(ctx),
+		kafka.ProducerOptions{Connection: kafka.Connection{Brokers: s.broker.ListenAddrs()}, Topic: topic})
 	if err != nil {
 		return fmt.Errorf("open the recorder: %w", err)
 	}

@@ -59,19 +59,22 @@ func Postgres(ctx context.Context, o Options) (planned bool, err error) {
 		})
 	}
 	c, err := configured(map[string]string{
-		"canary.targets": fmt.Sprintf("[%q]", p.URL(p.Primary)), "canary.replicas": fmt.Sprintf("[%q]", p.URL(p.Standby)), "canary.isolation": "repeatable-read",
-		"canary.session_settings": "synchronous_commit=remote_apply;synchronous_commit=off", "levels": "[si]", "http.listen": "127.0.0.1:0"})
+		"canary.targets": fmt.Sprintf("[%q]", p.URL(p.Primary)), "canary.replicas": fmt.Sprintf("[%q]", p.URL(p.Standby)),
+		"canary.isolation":        "repeatable-read",
+		"canary.session_settings": "synchronous_commit=remote_apply;synchronous_commit=off", "levels": "[si]",
+		"http.listen": "127.0.0.1:0"})
 	if err != nil {
 		return false, err
 	}
 	var fork *alerts.Alert
 	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: cmp.Or(o.Duration, forkMax), Seed: o.Seed,
-		Output: embedded.Output{Log: zerolog.Nop(), Version: o.Version, Out: o.Out, Color: o.Color, Quiet: o.Quiet, Until: func(a alerts.Alert) bool {
-			if fork == nil && a.Name == "long-fork" {
-				fork = &a
-			}
-			return fork != nil
-		}}})
+		Output: embedded.Output{Log: zerolog.Nop(), Version: o.Version, Out: o.Out, Color: o.Color, Quiet: o.Quiet,
+			Until: func(a alerts.Alert) bool {
+				if fork == nil && a.Name == "long-fork" {
+					fork = &a
+				}
+				return fork != nil
+			}}})
 	if failed := context.Cause(ctx); failed != nil && !errors.Is(failed, context.Canceled) {
 		return false, failed
 	}
@@ -79,7 +82,8 @@ func Postgres(ctx context.Context, o Options) (planned bool, err error) {
 		return false, err
 	}
 	if fork == nil {
-		fmt.Fprintln(o.Out, "\nEnded before two readers were seen to see two commits in different orders: another run may see it.")
+		fmt.Fprintln(o.Out, "\nEnded before two readers were seen to see two commits in different orders: another run may "+
+			"see it.")
 		return false, nil
 	}
 	fmt.Fprintln(o.Out, "\nAs planned: each server kept its own promise, and both together did not.")

@@ -52,7 +52,8 @@ func startReceiver() (*receiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the webhook receiver: %w", err)
 	}
-	r := &receiver{url: "http://" + l.Addr().String() + "/alerts", notices: make(chan notice, 1024), done: make(chan error, 1)}
+	r := &receiver{url: "http://" + l.Addr().String() + "/alerts", notices: make(chan notice, 1024),
+		done: make(chan error, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /alerts", func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, bodyMax))

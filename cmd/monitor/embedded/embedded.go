@@ -1,5 +1,5 @@
-// Package embedded is a monitor in the process that makes the records: of a canary, or of a proxy. What is recorded goes to it
-// through a pipe, or to a topic instead, and to a file beside.
+// Package embedded is a monitor in the process that makes the records: of a canary, or of a proxy. What is recorded
+// goes to it through a pipe, or to a topic instead, and to a file beside.
 package embedded
 
 import (
@@ -52,7 +52,8 @@ type Options struct {
 type Output struct {
 	// Until, if not nil, ends the work at the first anomaly for which it is true.
 	Until func(alerts.Alert) bool
-	// Record, if not nil, makes what gets the records too, one per line after a header; nil: nothing does. Its error is New's.
+	// Record, if not nil, makes what gets the records too, one per line after a header; nil: nothing does. Its error is
+	// New's.
 	Record func() (*os.File, error)
 	// Publish, if not nil, gets the records instead of the monitor, which has then only its page and metrics.
 	Publish recorder.Sink
@@ -134,7 +135,8 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 	m.Recorder = recorder.New(recorder.Tee(sinks...), recorder.Options{DB: o.DB, Wait: o.Wait, Failed: func(err error) {
 		first.Do(func() { o.Log.Error().Err(err).Msg("records are lost; how many is counted") })
 	}})
-	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version, UntilEnd: o.UntilEnd, Stdin: m.pipe, Stdout: m, Canary: o.Canary})
+	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version,
+		UntilEnd: o.UntilEnd, Stdin: m.pipe, Stdout: m, Canary: o.Canary})
 	if err != nil {
 		return nil, errors.Join(err, m.Recorder.Close(context.Background()), os.RemoveAll(m.dir))
 	}
@@ -144,7 +146,8 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 // folder is what the names of the folders begin with that are made for a monitor's store.
 const folder = "isowatch-monitor-"
 
-// tidy removes those folders that monitors have left which were killed: nobody has the store locked, nor made it just now to do so.
+// tidy removes those folders that monitors have left which were killed: nobody has the store locked, nor made it just
+// now to do so.
 func tidy() {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), folder+"*"))
 	for _, dir := range left {
@@ -168,8 +171,8 @@ func header(c *config.Config, coverage record.Coverage) []byte {
 	return append(codec.AppendHeader(nil, &h), '\n')
 }
 
-// whole is a file whose header says that writes are missing until it is closed: of who is killed the last ones are, though others may
-// have read them.
+// whole is a file whose header says that writes are missing until it is closed: of who is killed the last ones are,
+// though others may have read them.
 type whole struct {
 	*os.File
 	header []byte
@@ -212,8 +215,8 @@ func (w *whole) Close() (err error) {
 	return errors.Join(err, w.File.Close())
 }
 
-// Prefix is what names may begin with so that no other run's do, and what those that are told need for that: nothing where nobody
-// knows another run.
+// Prefix is what names may begin with so that no other run's do, and what those that are told need for that: nothing
+// where nobody knows another run.
 func (m *Monitor) Prefix() (own, told string) {
 	own = strconv.FormatInt(m.start.UnixMilli(), 36) + "/"
 	if m.dir == "" || m.options.Publish != nil {
@@ -270,7 +273,8 @@ func (m *Monitor) Report(ctx context.Context, lines func() []string) {
 	}
 }
 
-// Write takes a notice as the monitor writes it: a JSON object and an end of line. The first anomaly of a name is drawn.
+// Write takes a notice as the monitor writes it: a JSON object and an end of line. The first anomaly of a name is
+// drawn.
 func (m *Monitor) Write(line []byte) (int, error) {
 	n, err := life.Parse(line)
 	if err != nil {
@@ -288,7 +292,8 @@ func (m *Monitor) Write(line []byte) (int, error) {
 		m.drawn[n.Name] = true
 		found := "ANOMALY"
 		if n.At != nil && n.At.Time > 0 {
-			found += fmt.Sprintf(", told %.1f s after the last of its transactions had ended", time.Since(time.Unix(0, n.At.Time)).Seconds())
+			found += fmt.Sprintf(", told %.1f s after the last of its transactions had ended",
+				time.Since(time.Unix(0, n.At.Time)).Seconds())
 		}
 		fmt.Fprintf(o.Out, "%7.1f s  %s\n\n", time.Since(m.start).Seconds(), found)
 		if err = present.Text(o.Out, n.Alert, present.Options{Color: o.Color}); err == nil {
@@ -301,7 +306,8 @@ func (m *Monitor) Write(line []byte) (int, error) {
 	}
 	if anomalies > 1 && !m.more && !o.JSON && !o.Quiet {
 		m.more = true
-		m.say("more anomalies are found than are shown here (alerts.rate); the page lists all, and monitor alerts list where --store keeps them")
+		m.say("more anomalies are found than are shown here (alerts.rate); the page lists all, and monitor alerts list " +
+			"where --store keeps them")
 	}
 	if anomalies > 0 && o.Until != nil && o.Until(n.Alert) {
 		m.stop()

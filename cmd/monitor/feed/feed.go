@@ -63,7 +63,8 @@ const (
 // Replay sends the records of next, which returns io.EOF at the end, in a form and at a
 // pace, and tells sent how many went out each time. An error of next is returned after
 // what came before it has been sent.
-func Replay(ctx context.Context, to Sender, next func() (record.Transaction, error), form Form, pace Pace, sent func(int)) error {
+func Replay(ctx context.Context, to Sender, next func() (record.Transaction, error), form Form, pace Pace,
+	sent func(int)) error {
 	var (
 		start = time.Now()
 		first int64

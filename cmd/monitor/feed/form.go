@@ -63,7 +63,8 @@ func (f Form) append(msgs []source.Message, t *record.Transaction) []source.Mess
 // events tells a record as it would have been as it happened. Its transaction is
 // named by the seq where there is one, else by its id.
 func events(t *record.Transaction) []assemble.Event {
-	begin := assemble.Event{Kind: assemble.Begin, Session: t.Session, Txn: t.ID, DB: t.DB, ID: t.ID, Seq: t.Seq, HasSeq: t.HasSeq, Time: t.Start, HasTime: t.HasTimes}
+	begin := assemble.Event{Kind: assemble.Begin, Session: t.Session, Txn: t.ID, DB: t.DB, ID: t.ID, Seq: t.Seq,
+		HasSeq: t.HasSeq, Time: t.Start, HasTime: t.HasTimes}
 	if t.HasSeq {
 		begin.Txn = strconv.FormatInt(t.Seq, 10)
 		if t.ID == t.Session+"#"+begin.Txn {
@@ -74,5 +75,6 @@ func events(t *record.Transaction) []assemble.Event {
 	for i := range t.Ops {
 		out = append(out, assemble.Event{Kind: assemble.Step, Session: t.Session, Txn: begin.Txn, N: uint32(i), Op: t.Ops[i]})
 	}
-	return append(out, assemble.Event{Kind: assemble.End, Session: t.Session, Txn: begin.Txn, N: uint32(len(t.Ops)), Status: t.Status, Time: t.End, HasTime: t.HasTimes})
+	return append(out, assemble.Event{Kind: assemble.End, Session: t.Session, Txn: begin.Txn, N: uint32(len(t.Ops)),
+		Status: t.Status, Time: t.End, HasTime: t.HasTimes})
 }

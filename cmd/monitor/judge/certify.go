@@ -13,7 +13,8 @@ import (
 
 // Certificate is what package certificate calls the assumptions.
 func (a Assumptions) Certificate() certificate.Options {
-	return certificate.Options{Initial: a.Initial, Coverage: a.Coverage, Lossy: a.Lossy, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew}
+	return certificate.Options{Initial: a.Initial, Coverage: a.Coverage, Lossy: a.Lossy, Clock: a.Clock,
+		Sessions: a.Sessions, MaxSkew: a.MaxSkew}
 }
 
 // Of corrects the assumptions by what the history shows: where transactions are
@@ -61,7 +62,8 @@ func Verify(c *certificate.Certificate, txns []record.Transaction, a Assumptions
 	a, _ = a.Of(txns)
 	var out []report.Proof
 	for rest := c.Proofs; len(rest) > 0; {
-		err := certificate.Verify(&certificate.Certificate{Assumed: c.Assumed, Records: c.Records, Proofs: rest}, txns, a.Certificate())
+		err := certificate.Verify(&certificate.Certificate{Assumed: c.Assumed, Records: c.Records, Proofs: rest}, txns,
+			a.Certificate())
 		fails, at := fault(err, rest)
 		for _, p := range rest[:at] {
 			out = append(out, report.Proof{Level: p.Level.String(), Verdict: report.Verified})
@@ -82,7 +84,8 @@ func Verify(c *certificate.Certificate, txns []record.Transaction, a Assumptions
 	proved := c.Levels()
 	for _, l := range want {
 		if !slices.Contains(proved, l) {
-			out = append(out, report.Proof{Level: l.String(), Verdict: report.Missing, Message: "the certificate has no proof of it"})
+			out = append(out, report.Proof{Level: l.String(), Verdict: report.Missing,
+				Message: "the certificate has no proof of it"})
 		}
 	}
 	return out

@@ -126,7 +126,8 @@ func Check(q Question, h *report.History) error {
 	missing := q.Records.Summary().Missing
 	assume := q.Assume.without(missing)
 	if assume != q.Assume {
-		q.notes = append(q.notes, fmt.Sprintf("coverage was partial: by their sessions' seq, at least %d transactions are missing", missing))
+		q.notes = append(q.notes, fmt.Sprintf("coverage was partial: by their sessions' seq, at least %d transactions are "+
+			"missing", missing))
 	}
 	q.Assume = assume
 	q.explainer = newExplainer(&q, lookup(q.Records))
@@ -205,8 +206,9 @@ func (q *Question) begin(w *work, do func()) {
 	})
 }
 
-// decide judges all levels, but for those that a stronger one has answered. Each in turn has half of the time that is left,
-// and goes on where it was when all have had their turn, until an eighth of the time is left, to explain what is broken.
+// decide judges all levels, but for those that a stronger one has answered. Each in turn has half of the time that is
+// left, and goes on where it was when all have had their turn, until an eighth of the time is left, to explain what is
+// broken.
 func (q *Question) decide(h *report.History, tell func(report.Result, verdict.Level)) (err error) {
 	plan, kept := q.plan(), time.Until(q.Until)/8
 	for len(plan) > 0 {
@@ -413,11 +415,13 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	h.Mini, q.explainer.single = e.Mini() && q.items == nil, e.SingleObjects()
 
 	peak := limit.Peak()
-	results = slices.DeleteFunc(results, func(v verdict.Result) bool { return !q.isOpen(v.Level) }) // others have answered since it began
+	// others have answered since it began
+	results = slices.DeleteFunc(results, func(v verdict.Result) bool { return !q.isOpen(v.Level) })
 	for _, v := range results {
 		r := q.explainer.first(v)
 		if doubtful && v.Outcome == verdict.Unknown {
-			r.Notes = append(r.Notes, "values repeat, so that somebody unseen may have written what was read (--unique-values=true says that nobody did)")
+			r.Notes = append(r.Notes, "values repeat, so that somebody unseen may have written what was read "+
+				"(--unique-values=true says that nobody did)")
 		}
 		r.Seconds = q.known[v.Level].Seconds + judged
 		r.Stats.PhaseSeconds = phases

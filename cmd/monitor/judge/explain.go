@@ -26,7 +26,8 @@ func Results(vs []verdict.Result) []report.Result {
 
 // resultOf is the report on a level, without anomalies.
 func resultOf(v verdict.Result) report.Result {
-	r := report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Anomalies: []report.Anomaly{}, Notes: notes(v)}
+	r := report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Anomalies: []report.Anomaly{},
+		Notes: notes(v)}
 	r.Stats.Stats = v.Stats
 	if v.Outcome == verdict.Satisfied && v.ProvedBy != v.Level && v.ProvedBy.Implies(v.Level) {
 		r.Notes = append(r.Notes, fmt.Sprintf("it was decided by %v, which holds and implies it", v.ProvedBy))
@@ -85,7 +86,8 @@ func (x *explainer) first(v verdict.Result) report.Result {
 	r.Anomalies = append(r.Anomalies, a)
 	r.Notes = append(r.Notes, hurry(1))
 	if n := len(v.Violations) - 1; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d more anomalies are not shown: the limit was reached before they were explained", n))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d more anomalies are not shown: the limit was reached before they were "+
+			"explained", n))
 	}
 	return r
 }
@@ -232,7 +234,8 @@ func edges(c []alerts.Edge) []report.Edge {
 // several: if nothing was found, and if something was before that one came.
 const (
 	noteSeveral = "it is about transactions of one object each, and one here has several"
-	noteLater   = "it is about transactions of one object each: what is told was found before the first that has several, and nothing more is judged"
+	noteLater   = "it is about transactions of one object each: what is told was found before the first that has " +
+		"several, and nothing more is judged"
 )
 
 // Told has the result of a level say that it is violated, by what was told before the input was
@@ -259,7 +262,8 @@ func notes(v verdict.Result) []string {
 		out = append(out, noteSeveral)
 	}
 	if v.RealTimeOnly && v.Outcome == verdict.Satisfied {
-		out = append(out, "it holds, but in no order that agrees with the recorded times; this level does not ask for that, strong-si and sser do")
+		out = append(out, "it holds, but in no order that agrees with the recorded times; this level does not ask for "+
+			"that, strong-si and sser do")
 	}
 	if v.Outcome == verdict.Violated && v.Reason != verdict.NoReason {
 		out = append(out, noteOpen(v.Reason.String()))
@@ -271,7 +275,8 @@ func notes(v verdict.Result) []string {
 		out = append(out, "the records have no times: real-time order is empty")
 	}
 	if v.Disbelieved > 0 {
-		out = append(out, english.Plural(v.Disbelieved, "transaction", "")+" without times, as these contradict those of earlier ones of the session: "+
+		out = append(out, english.Plural(v.Disbelieved, "transaction", "")+
+			" without times, as these contradict those of earlier ones of the session: "+
 			"a clock was set back, or the session's transactions overlap")
 	}
 	if v.Partial {

@@ -15,7 +15,8 @@ import (
 )
 
 // Expanded are records as they were read, with registers in place of predicates: all that these say. Records without
-// predicates, and those whose predicates are not judged, stay as they are. An error says that there would be too many operations.
+// predicates, and those whose predicates are not judged, stay as they are. An error says that there would be too many
+// operations.
 func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
 	q := Question{Records: read, Assume: a}
 	q.fillIn()
@@ -29,8 +30,8 @@ func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
 	return q.Records, nil
 }
 
-// readItems takes records apart that have predicates: with registers in place of them, as package predicate makes them, if
-// that can be done. Else the records stay as they are, which leaves predicates unjudged, and a note says why.
+// readItems takes records apart that have predicates: with registers in place of them, as package predicate makes
+// them, if that can be done. Else the records stay as they are, which leaves predicates unjudged, and a note says why.
 func (q *Question) readItems() {
 	var err error
 	switch a := q.Assume.without(q.read.Missing); {
@@ -39,7 +40,8 @@ func (q *Question) readItems() {
 	case a.Initial != record.InitialAbsent:
 		err = fmt.Errorf("it is not known that there are no rows at first, as initial is %s and not absent", a.Initial)
 	default:
-		q.items, err = predicate.Read(q.Records.Transactions(), q.Unasked, func() bool { return q.Stop() != verdict.NoReason })
+		q.items, err = predicate.Read(q.Records.Transactions(), q.Unasked,
+			func() bool { return q.Stop() != verdict.NoReason })
 	}
 	if err == nil && q.items.Supposed && q.Unasked != nil {
 		err = errors.New("it is not known what predicate writes hit, or made of it, and not all that they may have met")
@@ -51,7 +53,8 @@ func (q *Question) readItems() {
 	}
 	if q.items.Supposed {
 		q.notes = append(q.notes, "which rows predicate writes hit, or what else these held, is not known: "+
-			"it was tried whether all is explained if the transactions ran in the order of their ends; what is violated is so whatever they hit")
+			"it was tried whether all is explained if the transactions ran in the order of their ends; what is violated is so "+
+			"whatever they hit")
 	}
 	if q.itemsMax > 0 {
 		q.items.Most = q.itemsMax
@@ -70,8 +73,8 @@ func pack(txns iter.Seq[*record.Transaction]) *packed.Records {
 	return b.Records()
 }
 
-// whole asks for all that predicates say, as levels that are defined by axioms on the order of commits need it: whom a read is from
-// matters to them, whatever the order.
+// whole asks for all that predicates say, as levels that are defined by axioms on the order of commits need it: whom a
+// read is from matters to them, whatever the order.
 func (q *Question) whole(levels []verdict.Level) error {
 	if q.items == nil || q.isWhole || certificate.KindOf(levels[0]) != certificate.Commits {
 		return nil
@@ -95,8 +98,8 @@ func (q *Question) askAll() error {
 	return nil
 }
 
-// unexplained tells whether an order that satisfies a level leaves something of the predicates unexplained, which is asked for from
-// now on. What was violated before is so with more.
+// unexplained tells whether an order that satisfies a level leaves something of the predicates unexplained, which is
+// asked for from now on. What was violated before is so with more.
 func (q *Question) unexplained(results []verdict.Result) bool {
 	if q.items == nil || q.isWhole {
 		return false
@@ -116,7 +119,8 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 		q.Phase("looking whether " + r.Level.String() + " explains predicates")
 		added += q.items.Explain(r.Level, r.Order)
 		if why := q.stopped(); why != verdict.NoReason {
-			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: why, Count: len(q.items.Txns), Stats: r.Stats}
+			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: why, Count: len(q.items.Txns),
+				Stats: r.Stats}
 		}
 	}
 	if err := q.items.TooMuch(); err != nil {
@@ -134,11 +138,12 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 	return added > 0
 }
 
-// waysMax is in how many ways predicate writes may have hit rows for all to be tried, and waysWork how many operations these may have.
+// waysMax is in how many ways predicate writes may have hit rows for all to be tried, and waysWork how many operations
+// these may have.
 const waysMax, waysWork = 1 << 10, 1 << 20
 
-// leave leaves open what breaks a level as predicate writes were supposed to have hit rows: they may have hit others, unless it
-// is broken whatever they hit.
+// leave leaves open what breaks a level as predicate writes were supposed to have hit rows: they may have hit others,
+// unless it is broken whatever they hit.
 func (q *Question) leave(results []verdict.Result) {
 	for i, r := range results {
 		if q.items != nil && q.items.Supposed && r.Outcome == verdict.Violated && !q.always(r.Level) {
@@ -148,7 +153,8 @@ func (q *Question) leave(results []verdict.Result) {
 	}
 }
 
-// always tells whether a level is violated whatever predicate writes hit of which the records don't say it, as far as that is few.
+// always tells whether a level is violated whatever predicate writes hit of which the records don't say it, as far as
+// that is few.
 func (q *Question) always(l verdict.Level) bool {
 	ways := q.items.Ways(min(waysMax, waysWork/max(1, q.items.Size())))
 	if ways == nil {
@@ -158,7 +164,8 @@ func (q *Question) always(l verdict.Level) bool {
 		q.Phase("judging " + l.String() + " with other rows hit")
 		way := Question{Records: packed.Of(txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts, AnomaliesMax: 1}
 		way.fillIn()
-		if way.items == nil || way.items.Supposed || way.whole([]verdict.Level{l}) != nil || way.only(l).Outcome != verdict.Violated {
+		if way.items == nil || way.items.Supposed || way.whole([]verdict.Level{l}) != nil || way.only(l).
+			Outcome != verdict.Violated {
 			return false
 		}
 	}
@@ -184,10 +191,13 @@ func (q *Question) open(l verdict.Level) verdict.Result {
 	return verdict.Result{Level: l, Outcome: verdict.Unknown, Reason: verdict.NotChecked, Count: q.read.Predicates}
 }
 
-// unordered looks again at rc where it is broken and statements read several registers, whose order in the records is not
-// one in time. What breaks it without them is told; else it is left open.
+// unordered looks again at rc where it is broken and statements read several registers, whose order in the records is
+// not one in time. What breaks it without them is told; else it is left open.
 func (q *Question) unordered(results []verdict.Result, choices int) {
-	i := slices.IndexFunc(results, func(r verdict.Result) bool { return r.Level == verdict.RC && r.Outcome == verdict.Violated })
+	i := slices.IndexFunc(results, func(r verdict.Result) bool {
+		return r.Level == verdict.RC &&
+			r.Outcome == verdict.Violated
+	})
 	if i < 0 || q.items == nil || !q.items.Several() {
 		return
 	}
@@ -197,10 +207,12 @@ func (q *Question) unordered(results []verdict.Result, choices int) {
 	for _, ask := range []struct {
 		level   verdict.Level
 		records *packed.Records
-	}{{verdict.RC, pack(q.items.Transactions(true))}, {verdict.G1, q.Records}} { // g1 does not depend on the order, and what breaks it breaks rc
+	}{{verdict.RC, pack(q.items.Transactions(true))}, {verdict.G1, q.Records}} {
+		// g1 does not depend on the order, and what breaks it breaks rc
 		part := q.part()
 		part.Records = ask.records
-		if e, ok := part.feed(&work{levels: []verdict.Level{ask.level}, choices: choices}); ok && open.Outcome != verdict.Violated {
+		if e, ok := part.feed(&work{levels: []verdict.Level{ask.level}, choices: choices}); ok &&
+			open.Outcome != verdict.Violated {
 			if r := e.Close()[0]; r.Outcome == verdict.Violated {
 				open = r
 			}

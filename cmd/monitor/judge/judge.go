@@ -56,7 +56,8 @@ func (a Assumptions) Override(h record.Header) Assumptions {
 
 // Header states every assumption.
 func (a Assumptions) Header() record.Header {
-	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage, MaxSkew: &a.MaxSkew, UniqueValues: a.UniqueValues}
+	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage,
+		MaxSkew: &a.MaxSkew, UniqueValues: a.UniqueValues}
 }
 
 // Levels applies the clock to what is asked: under enforce and database, si is read as
@@ -71,7 +72,8 @@ func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
 	}
 	levels := Read(ask, clock)
 	if clock == record.ClockDatabase && verdict.MixOrders(levels) {
-		return nil, errors.New("by the database's clock si is held to its starts and commits, and ser to its commits: ask for one of them")
+		return nil, errors.New("by the database's clock si is held to its starts and commits, and ser to its commits: ask " +
+			"for one of them")
 	}
 	return levels, nil
 }
@@ -182,13 +184,13 @@ func NewProver(stop func() verdict.Reason, steps int) *Prover {
 // much work; but asksFree times it asks whatever it does.
 const ProofSteps = 200_000
 
-// KindSteps is what making the proofs of many anomalies small may cost together: of those of a level in a whole history, or of
-// a kind in a segment of a stream.
+// KindSteps is what making the proofs of many anomalies small may cost together: of those of a level in a whole
+// history, or of a kind in a segment of a stream.
 const KindSteps = 2 * ProofSteps
 
 // A judgement has judgeLeast steps at first, and four times as many after each that was too short, until something is
-// proved, up to judgeMost. One that asks whether less proves the same has twice as many as the proof took, and no less than
-// at first: fewer records are no harder as a rule.
+// proved, up to judgeMost. One that asks whether less proves the same has twice as many as the proof took, and no less
+// than at first: fewer records are no harder as a rule.
 const (
 	judgeLeast = 20_000
 	judgeMost  = judgeLeast << 6

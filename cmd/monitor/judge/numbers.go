@@ -10,7 +10,8 @@ import (
 	"github.com/isowatch/isowatch/ingest/record/packed"
 )
 
-// misnumbered are the transactions, by their places, whose numbers contradict their session's clock, and their sessions. O(records).
+// misnumbered are the transactions, by their places, whose numbers contradict their session's clock, and their
+// sessions. O(records).
 func misnumbered(r *packed.Records) (wrong []int, sessions []string) {
 	latest := map[string]int64{} // the greatest start of a session's committed transactions
 	for i, t := range r.All() {
@@ -29,7 +30,8 @@ func misnumbered(r *packed.Records) (wrong []int, sessions []string) {
 	return wrong, slices.Compact(sessions)
 }
 
-// apart gives some transactions a session of their own each, and takes away their times: either these or their numbers are wrong.
+// apart gives some transactions a session of their own each, and takes away their times: either these or their numbers
+// are wrong.
 func apart(txns []record.Transaction, wrong []int) {
 	taken := map[string]bool{}
 	for i := range txns {
@@ -47,12 +49,13 @@ func apart(txns []record.Transaction, wrong []int) {
 	}
 }
 
-// renumber is asked once a level is violated: transactions whose numbers contradict their session's clock have no place in it from
-// now on, and what is violated is to be judged again. That is the error of who recorded them, and held against no database. A level
-// that is satisfied with the wrong order is satisfied without it.
+// renumber is asked once a level is violated: transactions whose numbers contradict their session's clock have no
+// place in it from now on, and what is violated is to be judged again. That is the error of who recorded them, and
+// held against no database. A level that is satisfied with the wrong order is satisfied without it.
 func (q *Question) renumber(results []verdict.Result) bool {
 	violated := func(r verdict.Result) bool { return r.Outcome == verdict.Violated }
-	if q.renumbered || q.Assume.Sessions == record.SessionsIgnore || q.Assume.Clock == record.ClockDatabase || q.Assume.Clock == record.ClockIgnore || !slices.ContainsFunc(results, violated) {
+	if q.renumbered || q.Assume.Sessions == record.SessionsIgnore || q.Assume.Clock == record.ClockDatabase ||
+		q.Assume.Clock == record.ClockIgnore || !slices.ContainsFunc(results, violated) {
 		return false
 	}
 	q.renumbered = true
@@ -74,9 +77,12 @@ func (q *Question) renumber(results []verdict.Result) bool {
 	}
 	uncertified := ""
 	if q.Proved != nil { // who verifies has the numbers
-		q.Proved, uncertified = nil, "; no certificate is written of what holds without them, as who verifies one goes by the numbers"
+		q.Proved, uncertified = nil, "; no certificate is written of what holds without them, as who verifies one goes by "+
+			"the numbers"
 	}
-	q.notes = append(q.notes, fmt.Sprintf("the numbers (seq) and the times of %d transactions contradict each other, in %d sessions, as where they are numbered wrongly "+
-		"or a clock was set back: neither was used of these; the first session is %.100q%s", len(wrong), len(sessions), sessions[0], uncertified))
+	q.notes = append(q.notes, fmt.Sprintf("the numbers (seq) and the times of %d transactions contradict each other, in "+
+		"%d sessions, as where they are numbered wrongly "+
+		"or a clock was set back: neither was used of these; the first session is %.100q%s", len(wrong), len(sessions),
+		sessions[0], uncertified))
 	return true
 }

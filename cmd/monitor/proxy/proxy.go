@@ -1,5 +1,5 @@
-// Package proxy stands between an application and its PostgreSQL. It passes on what both say, as it is, and records what
-// transactions read and wrote (recorder/postgres).
+// Package proxy stands between an application and its PostgreSQL. It passes on what both say, as it is, and records
+// what transactions read and wrote (recorder/postgres).
 //
 //	client ──▶ proxy ──▶ PostgreSQL
 //	             │
@@ -163,8 +163,8 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	back.Wait()
 }
 
-// hello reads what a client wants first. TLS is refused, as the protocol has it, and so is GSS; the client then goes on without, or
-// goes.
+// hello reads what a client wants first. TLS is refused, as the protocol has it, and so is GSS; the client then goes
+// on without, or goes.
 func (p *Proxy) hello(client net.Conn) ([]byte, error) {
 	for {
 		b := make([]byte, 8, 256)
@@ -235,7 +235,8 @@ func secure(ctx context.Context, conn net.Conn, c *tls.Config) (net.Conn, error)
 
 // refuse tells a client that there is no PostgreSQL.
 func refuse(client net.Conn, why error) {
-	m := pgproto3.ErrorResponse{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "08006", Message: "monitor proxy: PostgreSQL can't be reached: " + why.Error()}
+	m := pgproto3.ErrorResponse{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "08006",
+		Message: "monitor proxy: PostgreSQL can't be reached: " + why.Error()}
 	if b, err := m.Encode(nil); err == nil {
 		_, _ = client.Write(b)
 	}

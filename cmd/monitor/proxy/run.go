@@ -23,7 +23,8 @@ import (
 
 // RunOptions are what Run needs.
 type RunOptions struct {
-	// Config is valid. What it says of the initial state, repeated values and skew is replaced by what is true of the records.
+	// Config is valid. What it says of the initial state, repeated values and skew is replaced by what is true of the
+	// records.
 	Config   *config.Config
 	Listen   string
 	Upstream string // an address, as libpq has it
@@ -34,8 +35,8 @@ type RunOptions struct {
 	embedded.Output
 }
 
-// Run passes connections on and judges what is recorded, until ctx or the duration ends it. The error is a *target.Error where an option
-// can't be used, else what the monitor's Run returns.
+// Run passes connections on and judges what is recorded, until ctx or the duration ends it. The error is a
+// *target.Error where an option can't be used, else what the monitor's Run returns.
 func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 	node, upstream, err := target.PostgresAt("--upstream", o.Upstream)
 	if err != nil {
@@ -43,7 +44,8 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 	}
 	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return nil, &target.Error{Option: "--listen", What: "applications can't connect here", Err: err, Do: "use another address"}
+		return nil, &target.Error{Option: "--listen", What: "applications can't connect here", Err: err,
+			Do: "use another address"}
 	}
 	defer l.Close()
 	c := *o.Config
@@ -58,15 +60,17 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 		ctx, stop = context.WithTimeout(ctx, o.Duration)
 		defer stop()
 	}
-	m, err := embedded.New(embedded.Options{Config: &c, DB: upstream.Database, UntilEnd: o.Duration > 0, Output: o.Output}, stop)
+	m, err := embedded.New(embedded.Options{Config: &c, DB: upstream.Database, UntilEnd: o.Duration > 0, Output: o.Output},
+		stop)
 	if err != nil {
 		return nil, err
 	}
 	m.Run(ctx)
 	work := func() error {
 		_, prefix := m.Prefix()
-		capture, err := postgres.New(ctx, m.Recorder, postgres.Options{Complete: complete, Prefix: prefix, Load: pgxtap.Load(upstream),
-			Failed: func(err error) { o.Log.Error().Err(err).Msg("recording is in trouble") }})
+		capture, err := postgres.New(ctx, m.Recorder,
+			postgres.Options{Complete: complete, Prefix: prefix, Load: pgxtap.Load(upstream),
+				Failed: func(err error) { o.Log.Error().Err(err).Msg("recording is in trouble") }})
 		if err != nil {
 			return target.PostgresFailure(node, err)
 		}
@@ -89,9 +93,11 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 }
 
 // introduce says what is recorded, and what that is worth.
-func introduce(m *embedded.Monitor, l net.Listener, upstream *pgx.ConnConfig, capture *postgres.Capture, complete, unique bool) {
+func introduce(m *embedded.Monitor, l net.Listener, upstream *pgx.ConnConfig, capture *postgres.Capture, complete,
+	unique bool) {
 	recorded, others := capture.Catalog().Tables()
-	text := fmt.Sprintf("%s passes on to %s:%d, database %s\n  rows of %d tables are recorded, by their primary keys", l.Addr(), upstream.Host, upstream.Port, upstream.Database, recorded)
+	text := fmt.Sprintf("%s passes on to %s:%d, database %s\n  rows of %d tables are recorded, by their primary keys",
+		l.Addr(), upstream.Host, upstream.Port, upstream.Database, recorded)
 	for _, t := range slices.Sorted(maps.Keys(others)) {
 		text += fmt.Sprintf("\n  not of %s: %s", t, others[t])
 	}
@@ -101,7 +107,8 @@ func introduce(m *embedded.Monitor, l net.Listener, upstream *pgx.ConnConfig, ca
 	case unique:
 		text += "\n  coverage is partial, and values are taken to be unique"
 	default:
-		text += "\n  coverage is partial: of others' writes nothing is known, so that only what contradicts itself within a transaction is found; if all that\n" +
+		text += "\n  coverage is partial: of others' writes nothing is known, so that only what contradicts itself within " +
+			"a transaction is found; if all that\n" +
 			"  writes comes through here, say --coverage complete"
 	}
 	m.Introduce(text)
@@ -110,7 +117,8 @@ func introduce(m *embedded.Monitor, l net.Listener, upstream *pgx.ConnConfig, ca
 // status says how it goes.
 func status(m *embedded.Monitor, p *Proxy) string {
 	c := p.Capture
-	text := fmt.Sprintf("%d connections; %s committed, %s aborted, %s unknown; %s", p.Connections(), humanize.Comma(c.Outcomes(record.Committed)),
+	text := fmt.Sprintf("%d connections; %s committed, %s aborted, %s unknown; %s", p.Connections(),
+		humanize.Comma(c.Outcomes(record.Committed)),
 		humanize.Comma(c.Outcomes(record.Aborted)), humanize.Comma(c.Outcomes(record.Unknown)), m.Result())
 	if c.Blind() {
 		text += "; nothing is recorded any more, as a statement may have written anything"

@@ -16,7 +16,8 @@ func (t Text) Line(h *History) error {
 		_, err := fmt.Fprintln(t.W, t.broken(h))
 		return err
 	}
-	_, err := fmt.Fprintf(t.W, "%s: %s  %s\n", h.name(), t.levels(h), t.paint(dim, fmt.Sprintf("%.3f s", h.Took.Seconds())))
+	_, err := fmt.Fprintf(t.W, "%s: %s  %s\n", h.name(), t.levels(h),
+		t.paint(dim, fmt.Sprintf("%.3f s", h.Took.Seconds())))
 	return err
 }
 

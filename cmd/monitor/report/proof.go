@@ -44,7 +44,8 @@ type Proof struct {
 
 // Refute is the report on a proof that fails so.
 func Refute(l verdict.Level, e *certificate.Error) Proof {
-	p := Proof{Level: l.String(), Verdict: Refuted, Line: e.Line, Transaction: e.Txn, Message: e.What, Expected: e.Expected, Found: e.Found}
+	p := Proof{Level: l.String(), Verdict: Refuted, Line: e.Line, Transaction: e.Txn, Message: e.What,
+		Expected: e.Expected, Found: e.Found}
 	if e.Op >= 0 {
 		p.Operation = &e.Op
 	}
@@ -90,7 +91,8 @@ func (t Text) Verification(v *Verification) error {
 				proofs++
 			}
 		}
-		fmt.Fprintf(&b, "%s: %s, %s in %s\n", h.name(), count(v.Transactions, "transaction"), count(proofs, "proof"), text.Printable(v.Certificate))
+		fmt.Fprintf(&b, "%s: %s, %s in %s\n", h.name(), count(v.Transactions, "transaction"), count(proofs, "proof"),
+			text.Printable(v.Certificate))
 	}
 	for i := range v.Proofs {
 		p := &v.Proofs[i]

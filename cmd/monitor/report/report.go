@@ -78,9 +78,10 @@ type Error struct {
 
 // Result is what is known of one level.
 type Result struct {
-	Level     string    `json:"level"`
-	Verdict   string    `json:"verdict"` // satisfied, violated, unknown or not-applicable
-	Seconds   float64   `json:"seconds"` // of all phases but decoding; levels that were judged together share all but explaining
+	Level   string `json:"level"`
+	Verdict string `json:"verdict"` // satisfied, violated, unknown or not-applicable
+	// of all phases but decoding; levels that were judged together share all but explaining
+	Seconds   float64   `json:"seconds"`
 	Unknown   *Unknown  `json:"unknown"`
 	Anomalies []Anomaly `json:"anomalies"`
 	Notes     []string  `json:"notes,omitempty"` // what a reader should know of the verdict
@@ -102,7 +103,8 @@ var reasons = map[string]string{
 	verdict.Memory.String():     "the memory was used up before it was decided",
 	verdict.Conflicts.String():  "the search took more steps than it may",
 	verdict.NotChecked.String(): "no violation is told; some of it is not checked",
-	verdict.Forgotten.String():  "no violation is told; each stretch is judged by itself, and what lies across them is not decided",
+	verdict.Forgotten.String(): "no violation is told; each stretch is judged by itself, and what lies across them is " +
+		"not decided",
 }
 
 // text says why it is unknown, and how much was decided, if that is known.
@@ -114,7 +116,8 @@ func (u *Unknown) open(separator string) string {
 	if u.Count == 0 || u.Reason == verdict.Forgotten.String() {
 		return ""
 	}
-	return fmt.Sprintf("%s%s left open, %d%% decided", separator, humanize.Comma(int64(u.Count)), min(99, int(100*u.Decided)))
+	return fmt.Sprintf("%s%s left open, %d%% decided", separator, humanize.Comma(int64(u.Count)),
+		min(99, int(100*u.Decided)))
 }
 
 // Anomaly is one violation with its proof.
@@ -201,7 +204,8 @@ func (h *History) infer() {
 			default:
 				continue
 			}
-			r.Notes = append(r.Notes, fmt.Sprintf("follows from %s; by itself it was not decided: %s", from.Level, r.Unknown.Reason))
+			r.Notes = append(r.Notes, fmt.Sprintf("follows from %s; by itself it was not decided: %s", from.Level,
+				r.Unknown.Reason))
 			r.Verdict, r.Unknown, r.inferred = from.Verdict, nil, true
 			break
 		}
@@ -215,7 +219,8 @@ func (h *History) Conclude(anomaliesMax int) {
 	h.weakestFirst(anomaliesMax)
 	for i := range h.Results {
 		if r := &h.Results[i]; anomaliesMax > 0 && len(r.Anomalies) >= anomaliesMax {
-			r.Notes = append(slices.Clip(r.Notes), fmt.Sprintf("there may be more: no more than %s of a level are told", count(anomaliesMax, "anomaly")))
+			r.Notes = append(slices.Clip(r.Notes),
+				fmt.Sprintf("there may be more: no more than %s of a level are told", count(anomaliesMax, "anomaly")))
 		}
 	}
 	var hold []verdict.Level

@@ -12,8 +12,9 @@ import (
 
 // Stretch is a part of a stream, and how complete it is.
 type Stretch struct {
-	Transactions [2]uint64         `json:"transactions"` // the first, from 0, and the one after the last, as they were judged
-	From         int64             `json:"from"`         // Unix nanoseconds, by the records' clocks
+	// the first, from 0, and the one after the last, as they were judged
+	Transactions [2]uint64         `json:"transactions"`
+	From         int64             `json:"from"` // Unix nanoseconds, by the records' clocks
 	To           int64             `json:"to"`
 	Completeness map[string]string `json:"completeness"` // by level: complete, "complete, assuming real time", partial
 	Why          []string          `json:"why,omitempty"`
@@ -29,7 +30,8 @@ func (t Text) stretches(b *strings.Builder, all []Stretch) {
 		all = all[n:]
 	}
 	for _, s := range all {
-		fmt.Fprintf(b, "  %s to %s, %s: %s\n", clock(s.From), clock(s.To), humanize.Comma(int64(s.Transactions[1]-s.Transactions[0]))+" transactions", t.completeness(s))
+		fmt.Fprintf(b, "  %s to %s, %s: %s\n", clock(s.From), clock(s.To),
+			humanize.Comma(int64(s.Transactions[1]-s.Transactions[0]))+" transactions", t.completeness(s))
 	}
 }
 
@@ -37,7 +39,8 @@ func (t Text) stretches(b *strings.Builder, all []Stretch) {
 // together.
 func (t Text) completeness(s Stretch) string {
 	var parts []string
-	for _, c := range []struct{ said, color string }{{"complete", green}, {"complete, assuming real time", green}, {"partial", yellow}} {
+	for _, c := range []struct{ said, color string }{{"complete", green}, {"complete, assuming real time", green},
+		{"partial", yellow}} {
 		var levels []string
 		for _, l := range slices.Sorted(maps.Keys(s.Completeness)) {
 			if s.Completeness[l] == c.said {

@@ -187,7 +187,8 @@ func (s *schema) seen(set *uint, number, oneof uint) *reject.Error {
 func (s *schema) unknown(tag uint64) *reject.Error {
 	number := tag >> 3
 	if number < uint64(len(s.fields)) {
-		return reject.In(s.fields[number], reject.WrongType, "the field has wire type %d, which is not that of the schema", tag&7)
+		return reject.In(s.fields[number], reject.WrongType, "the field has wire type %d, which is not that of the schema",
+			tag&7)
 	}
 	return reject.In(strconv.FormatUint(number, 10), reject.UnknownField, "%s has no field of number %d", s.name, number)
 }

@@ -47,7 +47,8 @@ const (
 
 var (
 	messageSchema     = &schema{"Message", []string{"", "transaction", "begin", "step", "end"}}
-	transactionSchema = &schema{"Transaction", []string{"", "session", "seq", "start", "end", "status", "db", "id", "ops", "node"}}
+	transactionSchema = &schema{"Transaction",
+		[]string{"", "session", "seq", "start", "end", "status", "db", "id", "ops", "node"}}
 )
 
 // Message decodes a message. A whole record is added to c, or nothing if there is an
@@ -115,7 +116,8 @@ func (d *Decoder) record(b []byte) (cursor, *reject.Error) {
 // open takes the message's only field.
 func (d *Decoder) open(b []byte) (kind int, body cursor, err *reject.Error) {
 	if len(b) > d.opt.SizeMax {
-		return 0, body, reject.New(reject.TooLarge, "the record has %d bytes, more than the limit of %d", len(b), d.opt.SizeMax)
+		return 0, body, reject.New(reject.TooLarge, "the record has %d bytes, more than the limit of %d", len(b),
+			d.opt.SizeMax)
 	}
 	c := cursor{b: b}
 	if !c.more() {
@@ -137,7 +139,8 @@ func (d *Decoder) open(b []byte) (kind int, body cursor, err *reject.Error) {
 		case err != nil:
 			return 0, body, err
 		case again>>3 <= messageEnd && again&7 == bytesType:
-			return 0, body, reject.In(messageSchema.fields[again>>3], reject.DuplicateField, "a message is one transaction or one event, not several")
+			return 0, body, reject.In(messageSchema.fields[again>>3], reject.DuplicateField,
+				"a message is one transaction or one event, not several")
 		}
 		return 0, body, messageSchema.unknown(again)
 	}
@@ -243,7 +246,8 @@ func (d *Decoder) field(c *cursor, tag uint64, set *uint, h *packed.Head) (err *
 }
 
 // transactionWire are the wire types of a transaction's fields.
-var transactionWire = [...]uint64{txnSession: bytesType, txnSeq: varintType, txnStart: fixed64, txnEnd: fixed64, txnStatus: varintType, txnOps: bytesType, txnDB: bytesType, txnID: bytesType, txnNode: bytesType}
+var transactionWire = [...]uint64{txnSession: bytesType, txnSeq: varintType, txnStart: fixed64, txnEnd: fixed64,
+	txnStatus: varintType, txnOps: bytesType, txnDB: bytesType, txnID: bytesType, txnNode: bytesType}
 
 // finish sets what is absent and checks what only the whole record tells.
 func (d *Decoder) finish(h *packed.Head, set uint) *reject.Error {
@@ -256,7 +260,8 @@ func (d *Decoder) finish(h *packed.Head, set uint) *reject.Error {
 	case 1<<txnStart | 1<<txnEnd:
 		h.HasTimes = true
 		if h.End < h.Start {
-			return reject.In("end", reject.TimeBackwards, "the transaction ends at %d, %d ns before its start at %d", h.End, h.Start-h.End, h.Start)
+			return reject.In("end", reject.TimeBackwards, "the transaction ends at %d, %d ns before its start at %d", h.End,
+				h.Start-h.End, h.Start)
 		}
 	case 1 << txnStart:
 		return reject.In("end", reject.OneTimeOnly, "there is a start and no end")

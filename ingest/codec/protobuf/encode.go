@@ -43,13 +43,15 @@ func Append(b []byte, t *record.Transaction) []byte {
 func isSequenceID(t *record.Transaction) bool {
 	n := len(t.Session)
 	var room [20]byte
-	return len(t.ID) > n && t.ID[:n] == t.Session && t.ID[n] == '#' && t.ID[n+1:] == string(strconv.AppendInt(room[:0], t.Seq, 10))
+	return len(t.ID) > n && t.ID[:n] == t.Session && t.ID[n] == '#' &&
+		t.ID[n+1:] == string(strconv.AppendInt(room[:0], t.Seq, 10))
 }
 
 // AppendEvent appends e as a message. Decoding that gives back e, provided that what its
 // kind does not have is zero.
 func AppendEvent(b []byte, e *assemble.Event) []byte {
-	field := [...]protowire.Number{assemble.Begin: messageBegin, assemble.Step: messageStep, assemble.End: messageEnd}[e.Kind]
+	field := [...]protowire.Number{assemble.Begin: messageBegin, assemble.Step: messageStep,
+		assemble.End: messageEnd}[e.Kind]
 	b, message := opened(b, field)
 	b = text(b, eventSession, e.Session)
 	b = text(b, eventTxn, e.Txn)

@@ -26,8 +26,10 @@ const (
 var (
 	operationSchema = &schema{"Operation", []string{"", "read", "write", "append", "predicate_read", "predicate_write",
 		"integer", "text", "null", "boolean", "number", "integers", "json"}}
-	operationWire = [...]uint64{opRead: bytesType, opWrite: bytesType, opAppend: bytesType, opPredicateRead: bytesType, opPredicateWrite: bytesType,
-		opInteger: varintType, opText: bytesType, opNull: varintType, opBoolean: varintType, opNumber: fixed64, opIntegers: bytesType, opJSON: bytesType}
+	operationWire = [...]uint64{opRead: bytesType, opWrite: bytesType, opAppend: bytesType, opPredicateRead: bytesType,
+		opPredicateWrite: bytesType,
+		opInteger:        varintType, opText: bytesType, opNull: varintType, opBoolean: varintType, opNumber: fixed64,
+		opIntegers: bytesType, opJSON: bytesType}
 	predicateSchema = &schema{"Predicate", []string{"", "table", "where"}}
 	integersSchema  = &schema{"Integers", []string{"", "values"}}
 
@@ -103,7 +105,8 @@ func (d *Decoder) operation(c cursor, op *record.Op) *reject.Error {
 	}
 	switch {
 	case set&opOn == 0:
-		return reject.New(reject.MissingField, "an operation needs one of the fields read, write, append, predicate_read and predicate_write")
+		return reject.New(reject.MissingField,
+			"an operation needs one of the fields read, write, append, predicate_read and predicate_write")
 	case set&opValue == 0:
 		return reject.New(reject.MissingField, "an operation needs a value: null says that there was none")
 	case op.Where != "" && op.Value.Kind != record.KindObject:

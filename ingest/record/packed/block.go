@@ -64,7 +64,8 @@ func (b *Block) Size(i int) int {
 }
 
 func (b *Block) headOf(n *numbers) record.Head {
-	return record.Head{DB: b.name(uint32(n.db)), Session: b.name(uint32(n.session)), Seq: n.seq, Start: n.start, End: n.end, Ops: n.ops,
+	return record.Head{DB: b.name(uint32(n.db)), Session: b.name(uint32(n.session)), Seq: n.seq, Start: n.start,
+		End: n.end, Ops: n.ops,
 		Status: record.Status(n.flags & flagStatus), HasSeq: n.flags&flagSeq != 0, HasTimes: n.flags&flagTimes != 0}
 }
 

@@ -418,7 +418,8 @@ func (c *Chunk) Seal() *Block {
 // Part is Seal for records that a Builder is to join with others.
 func (c *Chunk) Part() *Part {
 	p := &Part{block: block{data: c.text(), base: c.base}, heads: slices.Clone(c.heads), ops: c.ops, where: c.where,
-		text: string(c.names.text), ends: slices.Clone(c.names.ends), hashes: slices.Clone(c.names.hashes), isKey: slices.Clone(c.names.isKey)}
+		text: string(c.names.text), ends: slices.Clone(c.names.ends), hashes: slices.Clone(c.names.hashes),
+		isKey: slices.Clone(c.names.isKey)}
 	for i, at := range c.at {
 		if n := len(p.marks); n == 0 || i-p.marks[n-1].record >= markRecords || int(at)-p.marks[n-1].at >= markBytes {
 			p.marks = append(p.marks, mark{i, int(at)})

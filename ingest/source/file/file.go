@@ -87,7 +87,8 @@ func Open(opts Options) (*Source, error) {
 		resume: max(opts.Offsets[0], 0), identity: opts.Offsets[source.IdentityKey(0)]}
 	s.told = s.resume
 	if err := s.open(); err != nil && !(opts.Follow && errors.Is(err, fs.ErrNotExist)) {
-		return nil, &source.StartupError{What: "the input file can't be read", Do: "name a regular file that may be read; pipe others to standard input", Err: err}
+		return nil, &source.StartupError{What: "the input file can't be read",
+			Do: "name a regular file that may be read; pipe others to standard input", Err: err}
 	}
 	return s, nil
 }

@@ -141,7 +141,8 @@ func (d *decoder) gap(to int64, why string) {
 	if len(d.cur.Messages) > 0 {
 		d.flush() // a batch tells its gaps before its messages
 	}
-	d.cur.Gaps = append(d.cur.Gaps, source.Gap{Source: d.topic, Partition: int(d.partition), From: d.out.next, To: to, Why: why})
+	d.cur.Gaps = append(d.cur.Gaps, source.Gap{Source: d.topic, Partition: int(d.partition), From: d.out.next, To: to,
+		Why: why})
 	d.out.next = to
 }
 
@@ -153,7 +154,8 @@ const (
 // batch decodes one batch whose header was read. What it added is taken back
 // when the batch turns out to be damaged.
 func (d *decoder) batch(h header, set *io.LimitedReader) {
-	body := &checked{r: io.LimitedReader{R: set, N: int64(h.length) - (batchHeader - batchLengthAt)}, sum: crc32.New(crcTable)}
+	body := &checked{r: io.LimitedReader{R: set, N: int64(h.length) - (batchHeader - batchLengthAt)},
+		sum: crc32.New(crcTable)}
 	body.sum.Write(h.raw[batchCRCFrom:])
 	last := h.base + int64(h.lastDelta)
 	for len(d.aborted) > 0 && d.aborted[0].first <= last {

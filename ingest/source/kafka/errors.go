@@ -32,7 +32,8 @@ func (o *Options) startup(err error) *source.StartupError {
 		return &source.StartupError{What: "kafka " + brokers + ": the broker refuses the credentials",
 			Do: "check source.kafka.sasl: mechanism, username and password", Err: err}
 	case kafkago.UnsupportedSASLMechanism:
-		return &source.StartupError{What: fmt.Sprintf("kafka %s: the broker does not offer the SASL mechanism %s", brokers, o.mechanismName()),
+		return &source.StartupError{What: fmt.Sprintf("kafka %s: the broker does not offer the SASL mechanism %s", brokers,
+			o.mechanismName()),
 			Do: "set source.kafka.sasl.mechanism to one that the broker has enabled", Err: err}
 	case kafkago.IllegalSASLState:
 		return &source.StartupError{What: "kafka " + brokers + ": the listener does not expect SASL",
@@ -64,15 +65,18 @@ func tlsFault(err error, withTLS bool) (what, do string) {
 	)
 	switch {
 	case errors.As(err, &unknown):
-		return "the broker's certificate is signed by an unknown authority", "set source.kafka.tls.ca to the authority's certificate"
+		return "the broker's certificate is signed by an unknown authority",
+			"set source.kafka.tls.ca to the authority's certificate"
 	case errors.As(err, &host):
 		return "the broker's certificate is for another host", "name the broker as its certificate does"
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		return "the broker's certificate is not valid", "renew it, or correct source.kafka.tls.ca"
 	case errors.As(err, &record):
-		return "the listener does not speak TLS", "remove source.kafka.tls, or name the listener's TLS port in source.kafka.brokers"
+		return "the listener does not speak TLS",
+			"remove source.kafka.tls, or name the listener's TLS port in source.kafka.brokers"
 	case withTLS && (errors.As(err, &alert) || alertAny):
-		return "the broker ends the TLS handshake", "check source.kafka.tls.cert and .key: the broker may ask for a client certificate that it trusts"
+		return "the broker ends the TLS handshake",
+			"check source.kafka.tls.cert and .key: the broker may ask for a client certificate that it trusts"
 	case !withTLS && wanted:
 		return "the listener expects TLS", "set source.kafka.tls"
 	}

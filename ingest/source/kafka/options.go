@@ -164,7 +164,8 @@ func (o *Options) complete() error {
 
 func (c *Connection) check() error {
 	if len(c.Brokers) == 0 {
-		return &source.StartupError{What: "no Kafka broker is configured", Do: "set source.kafka.brokers to host:port of at least one"}
+		return &source.StartupError{What: "no Kafka broker is configured",
+			Do: "set source.kafka.brokers to host:port of at least one"}
 	}
 	for _, b := range c.Brokers {
 		if _, _, err := net.SplitHostPort(b); err != nil {
@@ -212,7 +213,8 @@ func (t *TLS) Config(key string) (*tls.Config, error) {
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, &source.StartupError{What: key + ".ca: " + t.CA + " holds no certificate", Do: "name a PEM file with CERTIFICATE blocks"}
+			return nil, &source.StartupError{What: key + ".ca: " + t.CA + " holds no certificate",
+				Do: "name a PEM file with CERTIFICATE blocks"}
 		}
 	}
 	if (t.Cert == "") != (t.Key == "") {
@@ -221,7 +223,8 @@ func (t *TLS) Config(key string) (*tls.Config, error) {
 	if t.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, &source.StartupError{What: key + ".cert and .key", Do: "name a PEM certificate and the private key that belongs to it", Err: err}
+			return nil, &source.StartupError{What: key + ".cert and .key",
+				Do: "name a PEM certificate and the private key that belongs to it", Err: err}
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}

@@ -55,7 +55,8 @@ func (e *PartitionError) Unwrap() error { return e.Err }
 func (p *partition) run(ctx context.Context) {
 	defer p.s.queue.stuck(p.q) // nothing more comes
 	retry := p.s.newRetry()
-	if p.lost != nil && p.s.queue.put(ctx, p.q, p.batch(source.Batch{Next: p.next, Gaps: []source.Gap{*p.lost}}), 0) != nil {
+	if p.lost != nil && p.s.queue.put(ctx, p.q, p.batch(source.Batch{Next: p.next, Gaps: []source.Gap{*p.lost}}),
+		0) != nil {
 		return
 	}
 	for ctx.Err() == nil && p.next < p.end {
@@ -68,7 +69,8 @@ func (p *partition) run(ctx context.Context) {
 			return
 		}
 		p.s.queue.stuck(p.q)
-		p.s.retrying(&PartitionError{Partition: p.n, Err: fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err)})
+		p.s.retrying(&PartitionError{Partition: p.n,
+			Err: fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err)})
 		if sleep(ctx, retry.NextBackOff()) != nil {
 			return
 		}
@@ -104,8 +106,9 @@ func (p *partition) step(ctx context.Context) error {
 		}
 		return codeError(f.code)
 	case f.diverged:
-		return p.jump(ctx, f.divergedAt, f.divergedAt, f.divergedAt, "Kafka lost records that it had handed out (unclean leader election): "+
-			"the log goes on from there with others")
+		return p.jump(ctx, f.divergedAt, f.divergedAt, f.divergedAt,
+			"Kafka lost records that it had handed out (unclean leader election): "+
+				"the log goes on from there with others")
 	}
 	return p.deliver(ctx, f)
 }
@@ -189,7 +192,8 @@ func (p *partition) outOfRange(ctx context.Context, t *topology) error {
 	}
 	switch {
 	case p.next < first:
-		return p.jump(ctx, p.next, first, first, "Kafka deleted the records before they were read (retention or DeleteRecords)")
+		return p.jump(ctx, p.next, first, first,
+			"Kafka deleted the records before they were read (retention or DeleteRecords)")
 	case p.next <= last:
 		// In range after all: the log grew, or the broker could not judge the
 		// epoch. Ask again without.
@@ -206,7 +210,8 @@ func (p *partition) outOfRange(ctx context.Context, t *topology) error {
 		return p.jump(ctx, p.next, p.next, first, "the log ends before the stored offset: "+
 			"the topic was created anew or lost its end; it is read from its beginning")
 	}
-	return p.jump(ctx, last, last, last, "Kafka lost records that it had handed out: the log ends before what was read; it is read on from its end")
+	return p.jump(ctx, last, last, last, "Kafka lost records that it had handed out: the log ends before what was read; "+
+		"it is read on from its end")
 }
 
 const whyRecreated = "the topic was deleted and created anew; it is read from its beginning"

@@ -71,7 +71,8 @@ func (o *Options) probeTLS(ctx context.Context, w *wire, addr string) *source.St
 	if o.TLS == nil {
 		// Only whether there is a handshake matters, nothing is sent over it.
 		if tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) == nil {
-			return &source.StartupError{What: "kafka " + addr + ": the listener expects TLS", Do: "set source.kafka.tls, or name the plaintext port"}
+			return &source.StartupError{What: "kafka " + addr + ": the listener expects TLS",
+				Do: "set source.kafka.tls, or name the plaintext port"}
 		}
 	} else if _, err := probeFor[*kmsg.ApiVersionsResponse](w, conn, kmsg.NewPtrApiVersionsRequest(), 0); err == nil {
 		return &source.StartupError{What: "kafka " + addr + ": the listener does not speak TLS",

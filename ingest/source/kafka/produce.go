@@ -60,7 +60,10 @@ func OpenProducer(ctx context.Context, opts ProducerOptions) (*Producer, error) 
 		conns.close()
 		return nil, err
 	}
-	if _, err := retryStartup(ctx, s, func() (struct{}, error) { return struct{}{}, createTopic(ctx, conns, opts) }); err != nil {
+	if _, err := retryStartup(ctx, s, func() (struct{}, error) {
+		return struct{}{},
+			createTopic(ctx, conns, opts)
+	}); err != nil {
 		conns.close()
 		return nil, err
 	}
@@ -101,7 +104,8 @@ func createTopic(ctx context.Context, conns *connections, opts ProducerOptions) 
 			Do: "create it with cleanup.policy=delete, or grant CREATE", Err: err}
 	case errors.Is(err, kafkago.InvalidReplicationFactor), errors.Is(err, kafkago.InvalidPartitionNumber),
 		errors.Is(err, kafkago.PolicyViolation), errors.Is(err, kafkago.InvalidTopic):
-		return &source.StartupError{What: fmt.Sprintf("kafka topic %q can't be created with %d partitions", opts.Topic, opts.Partitions),
+		return &source.StartupError{What: fmt.Sprintf("kafka topic %q can't be created with %d partitions", opts.Topic,
+			opts.Partitions),
 			Do: "create it by hand with cleanup.policy=delete", Err: err}
 	default:
 		return err

@@ -49,7 +49,8 @@ func Open(ctx context.Context, opts Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{opts: opts, conns: conns, reading: map[int]bool{}, queue: newQueue(opts.QueueMax), ended: make(chan struct{}), kick: make(chan struct{}, 1)}
+	s := &Source{opts: opts, conns: conns, reading: map[int]bool{}, queue: newQueue(opts.QueueMax),
+		ended: make(chan struct{}), kick: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
 		conns.close()
 		return nil, err
@@ -268,7 +269,8 @@ func (s *Source) added(ctx context.Context, n int) {
 		return
 	}
 	s.reading[n] = true
-	p := &partition{s: s, n: n, id: s.topology().id, end: forever, epoch: -1, told: noOffset, swell: swellFirst, q: s.queue.join(n)}
+	p := &partition{s: s, n: n, id: s.topology().id, end: forever, epoch: -1, told: noOffset, swell: swellFirst,
+		q: s.queue.join(n)}
 	if o := s.resumed(n); o >= 0 {
 		p.next = o
 	}

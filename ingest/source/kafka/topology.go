@@ -176,15 +176,17 @@ func (s *Source) checkPolicy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	client := &kafkago.Client{Addr: s.conns.addr, Transport: s.conns.transport}
-	resp, err := client.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{{
-		ResourceType: kafkago.ResourceTypeTopic, ResourceName: s.opts.Topic, ConfigNames: []string{policy}}}})
+	resp, err := client.DescribeConfigs(ctx,
+		&kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{{
+			ResourceType: kafkago.ResourceTypeTopic, ResourceName: s.opts.Topic, ConfigNames: []string{policy}}}})
 	if err != nil {
 		return err
 	}
 	for _, r := range resp.Resources {
 		if r.Error != nil {
 			if errors.Is(r.Error, kafkago.TopicAuthorizationFailed) || errors.Is(r.Error, kafkago.ClusterAuthorizationFailed) {
-				s.warn(fmt.Sprintf("kafka topic %q: no right to describe its configuration (%v), so it is not known whether it is compacted: "+
+				s.warn(fmt.Sprintf("kafka topic %q: no right to describe its configuration (%v), so it is not known whether it "+
+					"is compacted: "+
 					"a compacted topic loses records; grant DESCRIBE_CONFIGS to have it checked", s.opts.Topic, r.Error))
 				continue
 			}
@@ -193,8 +195,9 @@ func (s *Source) checkPolicy(ctx context.Context) error {
 		for _, e := range r.ConfigEntries {
 			if e.ConfigName == policy && strings.Contains(e.ConfigValue, "compact") {
 				return &source.StartupError{
-					What: fmt.Sprintf("kafka topic %q is compacted (%s=%s), so Kafka deletes records that a verdict needs", s.opts.Topic, policy, e.ConfigValue),
-					Do:   "set its cleanup.policy to delete, or name another topic"}
+					What: fmt.Sprintf("kafka topic %q is compacted (%s=%s), so Kafka deletes records that a verdict needs",
+						s.opts.Topic, policy, e.ConfigValue),
+					Do: "set its cleanup.policy to delete, or name another topic"}
 			}
 		}
 	}

@@ -129,7 +129,8 @@ const correlation = 0x69736f77
 // exchange writes a request and reads its response on one connection. The body
 // is handed to read, and what read leaves of it is discarded, so that the
 // connection can serve the next request.
-func (w *wire) exchange(rw io.ReadWriter, req kmsg.Request, sizeMax int64, read func(*bufio.Reader, int16) error) error {
+func (w *wire) exchange(rw io.ReadWriter, req kmsg.Request, sizeMax int64,
+	read func(*bufio.Reader, int16) error) error {
 	if _, err := rw.Write(w.format.AppendRequest(nil, req, correlation)); err != nil {
 		return err
 	}

@@ -73,17 +73,21 @@ var strong = []Case{
 	{
 		Title: "divergence", History: "s1 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)",
 		Kind: verdict.Divergence, Level: verdict.SI, Txns: "T1 T2 T0", Key: "x", Read: 0,
-		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI,
+			Severity: name.Critical},
 	},
 	{
 		Title: "session guarantee", History: "initial zero\ns1 T1: w(x,1)\ns1 T2: r(x,0)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 so T2 rw(x,initial) T1",
-		Want: name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Guarantee: "read-your-writes", Weakest: verdict.RA, Severity: name.Critical},
+		Want: name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Guarantee: "read-your-writes",
+			Weakest: verdict.RA, Severity: name.Critical},
 	},
 	{
-		Title: "session guarantee, a transaction between", History: "initial zero\ns1 T1: w(x,1)\ns1 T3: w(y,1)\ns1 T2: r(x,0)",
-		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 so T3 so T2 rw(x,initial) T1",
-		Want: name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Guarantee: "read-your-writes", Weakest: verdict.RA, Severity: name.Critical},
+		Title:   "session guarantee, a transaction between",
+		History: "initial zero\ns1 T1: w(x,1)\ns1 T3: w(y,1)\ns1 T2: r(x,0)",
+		Kind:    verdict.Cycle, Level: verdict.SI, Cycle: "T1 so T3 so T2 rw(x,initial) T1",
+		Want: name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Guarantee: "read-your-writes",
+			Weakest: verdict.RA, Severity: name.Critical},
 	},
 	{
 		Title: "non-monotonic", History: "initial zero\ns1 T1: w(x,1) w(y,1)\ns2 T2: r(x,1) r(y,0)",
@@ -106,14 +110,17 @@ var strong = []Case{
 		Want: name.Name{Name: "fractured-read", Adya: "G-single", Weakest: verdict.RA, Severity: name.Critical},
 	},
 	{
-		Title: "causality", History: "initial zero\ns1 T1: w(post,1)\ns2 T2: r(post,1) w(reply,1)\ns3 T3: r(reply,1) r(post,0)",
+		Title: "causality", History: "initial zero\ns1 T1: w(post,1)\ns2 T2: r(post,1) w(reply,1)\ns3 T3: r(reply,1) " +
+			"r(post,0)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(post) T2 wr(reply) T3 rw(post,initial) T1",
-		Want: name.Name{Name: "causality-violation", Adya: "G-single", Guarantee: "writes-follow-reads", Weakest: verdict.CC, Severity: name.Critical},
+		Want: name.Name{Name: "causality-violation", Adya: "G-single", Guarantee: "writes-follow-reads", Weakest: verdict.CC,
+			Severity: name.Critical},
 	},
 	{
 		Title: "causality in a session", History: "initial zero\ns1 T1: w(x,1)\ns2 T2: r(x,1)\ns2 T3: r(x,0)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x) T2 so T3 rw(x,initial) T1",
-		Want: name.Name{Name: "causality-violation", Adya: "G-single-process", Guarantee: "monotonic-reads", Weakest: verdict.CC, Severity: name.Critical},
+		Want: name.Name{Name: "causality-violation", Adya: "G-single-process", Guarantee: "monotonic-reads",
+			Weakest: verdict.CC, Severity: name.Critical},
 	},
 	{
 		Title: "long fork", History: "initial zero\ns1 T1: w(x,1)\ns2 T2: w(y,1)\ns3 T3: r(x,1) r(y,0)\ns4 T4: r(x,0) r(y,1)",
@@ -123,16 +130,20 @@ var strong = []Case{
 	{
 		Title: "lost update", History: "initial zero\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns2 T3: r(x,2)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 ww(x,order) T2 rw(x,initial) T1",
-		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI,
+			Severity: name.Critical},
 	},
 	{
-		Title: "lost update, as serializability finds it", History: "initial zero\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)",
-		Kind: verdict.Cycle, Level: verdict.SER, Cycle: "T1 rw(x,initial) T2 rw(x,initial) T1",
-		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Title:   "lost update, as serializability finds it",
+		History: "initial zero\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)",
+		Kind:    verdict.Cycle, Level: verdict.SER, Cycle: "T1 rw(x,initial) T2 rw(x,initial) T1",
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI,
+			Severity: name.Critical},
 	},
 	{
-		Title: "a skew whose writers conflict", History: "initial zero\ns1 T1: r(x,0) r(y,0) w(x,1) w(z,1)\ns2 T2: r(x,0) r(y,0) w(y,1) w(z,2)",
-		Kind: verdict.Cycle, Level: verdict.SER, Cycle: "T1 rw(y,initial) T2 rw(x,initial) T1",
+		Title:   "a skew whose writers conflict",
+		History: "initial zero\ns1 T1: r(x,0) r(y,0) w(x,1) w(z,1)\ns2 T2: r(x,0) r(y,0) w(y,1) w(z,2)",
+		Kind:    verdict.Cycle, Level: verdict.SER, Cycle: "T1 rw(y,initial) T2 rw(x,initial) T1",
 		Want: name.Name{Name: "lost-update", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
@@ -141,7 +152,8 @@ var strong = []Case{
 		Want: name.Name{Name: "write-skew", Adya: "G2-item", Weakest: verdict.SER, Severity: name.Error},
 	},
 	{
-		Title: "read-only anomaly", History: "initial zero\ns1 T1: r(x,0) r(y,0) w(x,-11)\ns2 T2: r(y,0) w(y,20)\ns3 T3: r(x,0) r(y,20)",
+		Title: "read-only anomaly", History: "initial zero\ns1 T1: r(x,0) r(y,0) w(x,-11)\ns2 T2: r(y,0) w(y,20)\ns3 T3: " +
+			"r(x,0) r(y,20)",
 		Kind: verdict.Cycle, Level: verdict.SER, Cycle: "T3 rw(x,initial) T1 rw(y,initial) T2 wr(y) T3",
 		Want: name.Name{Name: "read-only-anomaly", Adya: "G2-item", Weakest: verdict.SER, Severity: name.Error},
 	},
@@ -151,13 +163,16 @@ var strong = []Case{
 		Want: name.Name{Name: "serialization-cycle", Adya: "G2-item", Weakest: verdict.SER, Severity: name.Error},
 	},
 	{
-		Title: "read skew by a prefix", History: "initial zero\ns1 T1: w(x,1) w(z,1)\ns1 T4: r(z,2)\ns2 T2: w(z,2) w(y,1)\ns3 T3: r(y,1) r(x,0)",
-		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 ww(z,order: T2 ww(z) T1 so T4 rw(z,overwrite) T2) T2 wr(y) T3 rw(x,initial) T1",
-		Want: name.Name{Name: "read-skew", Adya: "G-single", Weakest: verdict.PC, Severity: name.Critical},
+		Title: "read skew by a prefix", History: "initial zero\ns1 T1: w(x,1) w(z,1)\ns1 T4: r(z,2)\ns2 T2: w(z,2) " +
+			"w(y,1)\ns3 T3: r(y,1) r(x,0)",
+		Kind: verdict.Cycle, Level: verdict.SI,
+		Cycle: "T1 ww(z,order: T2 ww(z) T1 so T4 rw(z,overwrite) T2) T2 wr(y) T3 rw(x,initial) T1",
+		Want:  name.Name{Name: "read-skew", Adya: "G-single", Weakest: verdict.PC, Severity: name.Critical},
 	},
 	{
-		Title: "concurrent writers of two keys", History: "initial zero\ns1 T1: w(x,1) w(y,1)\ns2 T2: r(y,0) w(x,2)\ns1 T3: r(x,2)",
-		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 ww(x,order) T2 rw(y,initial) T1",
+		Title:   "concurrent writers of two keys",
+		History: "initial zero\ns1 T1: w(x,1) w(y,1)\ns2 T2: r(y,0) w(x,2)\ns1 T3: r(x,2)",
+		Kind:    verdict.Cycle, Level: verdict.SI, Cycle: "T1 ww(x,order) T2 rw(y,initial) T1",
 		Want: name.Name{Name: "snapshot-cycle", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
@@ -178,7 +193,8 @@ var strong = []Case{
 	{
 		Title: "session's writes turned round", Kind: verdict.Cycle, Level: verdict.SI,
 		Cycle: "T1 so T2 ww(x,case) T1",
-		Want:  name.Name{Name: "session-guarantee-violation", Adya: "G0-process", Guarantee: "monotonic-writes", Weakest: verdict.RC, Severity: name.Critical},
+		Want: name.Name{Name: "session-guarantee-violation", Adya: "G0-process", Guarantee: "monotonic-writes",
+			Weakest: verdict.RC, Severity: name.Critical},
 	},
 	{
 		Title: "circular information flow", History: "initial zero\ns1 T1: w(x,1) r(y,1)\ns2 T2: w(y,1) r(x,1)",
@@ -193,22 +209,27 @@ var strong = []Case{
 	{
 		Title: "stale read", History: "initial zero\ns1 T1: w(x,1) @10-20\ns2 T2: r(x,0) @21-30",
 		Kind: verdict.Cycle, Level: verdict.StrongSI, Cycle: "T1 rt T2 rw(x,initial) T1",
-		Want: name.Name{Name: "stale-read", Adya: "G-single-realtime", Weakest: verdict.StrongSI, ClockDependent: true, Severity: name.Warning},
+		Want: name.Name{Name: "stale-read", Adya: "G-single-realtime", Weakest: verdict.StrongSI, ClockDependent: true,
+			Severity: name.Warning},
 	},
 	{
 		Title: "read before it was written", History: "initial zero\ns1 T1: r(x,1) @10-20\ns2 T2: w(x,1) @30-40",
 		Kind: verdict.Cycle, Level: verdict.StrongSI, Cycle: "T1 rt T2 wr(x) T1",
-		Want: name.Name{Name: "real-time-violation", Adya: "G1c-realtime", Weakest: verdict.StrongSI, ClockDependent: true, Severity: name.Warning},
+		Want: name.Name{Name: "real-time-violation", Adya: "G1c-realtime", Weakest: verdict.StrongSI, ClockDependent: true,
+			Severity: name.Warning},
 	},
 	{
-		Title: "real time through two anti-dependencies", History: "initial zero\ns1 B: r(z,0) w(b,1) @10-50\ns2 C: w(z,1) @11-20\ns3 A: r(b,0) @30-40",
-		Kind: verdict.Cycle, Level: verdict.SSER, Cycle: "A rw(b,initial) B rw(z,initial) C rt A",
-		Want: name.Name{Name: "real-time-violation", Adya: "G2-item-realtime", Weakest: verdict.SSER, ClockDependent: true, Severity: name.Warning},
+		Title:   "real time through two anti-dependencies",
+		History: "initial zero\ns1 B: r(z,0) w(b,1) @10-50\ns2 C: w(z,1) @11-20\ns3 A: r(b,0) @30-40",
+		Kind:    verdict.Cycle, Level: verdict.SSER, Cycle: "A rw(b,initial) B rw(z,initial) C rt A",
+		Want: name.Name{Name: "real-time-violation", Adya: "G2-item-realtime", Weakest: verdict.SSER, ClockDependent: true,
+			Severity: name.Warning},
 	},
 	{
 		Title: "a write order by the clock", Kind: verdict.Cycle, Level: verdict.StrongSI,
 		Cycle: "T1 ww(x,order: T2 ww(x) T1 rt T2) T2 rw(y) T1",
-		Want:  name.Name{Name: "real-time-violation", Adya: "G-single-realtime", Weakest: verdict.StrongSI, ClockDependent: true, Severity: name.Warning},
+		Want: name.Name{Name: "real-time-violation", Adya: "G-single-realtime", Weakest: verdict.StrongSI,
+			ClockDependent: true, Severity: name.Warning},
 	},
 	{
 		Title: "lost update by a blind write", Kind: verdict.Unsatisfiable, Level: verdict.SI,
@@ -224,14 +245,17 @@ var strong = []Case{
 	{
 		Title: "a case needs the clock", Kind: verdict.Unsatisfiable, Level: verdict.SSER,
 		Cases: []string{"T1 rw(x,case) T2 rw(y,case) T1", "T2 rw(x,case) T1 rt T2"},
-		Want:  name.Name{Name: "real-time-violation", Adya: "G2-item-realtime", Weakest: verdict.SSER, ClockDependent: true, Severity: name.Warning},
+		Want: name.Name{Name: "real-time-violation", Adya: "G2-item-realtime", Weakest: verdict.SSER, ClockDependent: true,
+			Severity: name.Warning},
 	},
 	{
-		Title: "a case that is not told", Kind: verdict.Unsatisfiable, Level: verdict.SI, Cases: []string{"", "T1 so T2 wr(x) T1"},
-		Want: name.Name{Name: "snapshot-cycle", Adya: "G1c-process", Weakest: verdict.SI, Severity: name.Critical},
+		Title: "a case that is not told", Kind: verdict.Unsatisfiable, Level: verdict.SI,
+		Cases: []string{"", "T1 so T2 wr(x) T1"},
+		Want:  name.Name{Name: "snapshot-cycle", Adya: "G1c-process", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
-		Title: "incompatible order", History: "initial absent\ns1 T1: append(x,1)\ns2 T2: append(x,2)\ns3 T3: r(x,[1,2])\ns4 T4: r(x,[2,1])",
+		Title: "incompatible order", History: "initial absent\ns1 T1: append(x,1)\ns2 T2: append(x,2)\ns3 T3: " +
+			"r(x,[1,2])\ns4 T4: r(x,[2,1])",
 		Kind: verdict.IncompatibleOrder, Level: verdict.SI, Txns: "T3 T4", Key: "x", Read: 0,
 		Want: name.Name{Name: "incompatible-order", Adya: "G1a", Weakest: verdict.G1, Severity: name.Critical},
 	},
@@ -246,7 +270,8 @@ var strong = []Case{
 		Want: name.Name{Name: "thin-air-read", Weakest: verdict.G1, Severity: name.Critical},
 	},
 	{
-		Title: "an aborted element", History: "initial absent\ns1 T1 aborted: append(x,1)\ns2 T2: append(x,2)\ns3 T3: r(x,[1,2])",
+		Title: "an aborted element", History: "initial absent\ns1 T1 aborted: append(x,1)\ns2 T2: append(x,2)\ns3 T3: " +
+			"r(x,[1,2])",
 		Kind: verdict.AbortedRead, Level: verdict.SI, Txns: "T3 T1", Key: "x", Read: 0,
 		Want: name.Name{Name: "aborted-read", Adya: "G1a", Weakest: verdict.G1, Severity: name.Critical},
 	},
@@ -266,22 +291,28 @@ var strong = []Case{
 		Want: name.Name{Name: "future-read", Adya: "internal", Weakest: verdict.G1, Severity: name.Critical},
 	},
 	{
-		Title: "a lost append", History: "initial absent\ns1 T0: append(x,5)\ns1 T1: r(x,[5]) append(x,1)\ns2 T2: r(x,[5]) append(x,2)",
+		Title: "a lost append", History: "initial absent\ns1 T0: append(x,5)\ns1 T1: r(x,[5]) append(x,1)\ns2 T2: r(x,[5]) " +
+			"append(x,2)",
 		Kind: verdict.Divergence, Level: verdict.SI, Txns: "T1 T2", Key: "x", Read: 0,
-		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI,
+			Severity: name.Critical},
 	},
 	{
-		Title: "lists that went back in time", History: "initial absent\ns1 T1: append(x,1) append(y,1)\ns2 T2: r(x,[1]) r(y,null)",
-		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x,list) T2 rw(y,list) T1",
+		Title:   "lists that went back in time",
+		History: "initial absent\ns1 T1: append(x,1) append(y,1)\ns2 T2: r(x,[1]) r(y,null)",
+		Kind:    verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x,list) T2 rw(y,list) T1",
 		Want: name.Name{Name: "non-monotonic-read", Adya: "G-single", Weakest: verdict.RC, Severity: name.Critical},
 	},
 	{
-		Title: "a list that grew between two reads", History: "initial absent\ns1 T1: append(x,1)\ns2 T2: append(x,2)\ns3 T3: r(x,[1]) r(x,[1,2])",
-		Kind: verdict.NonRepeatableRead, Level: verdict.SI, Txns: "T3", Key: "x", Read: 1,
+		Title:   "a list that grew between two reads",
+		History: "initial absent\ns1 T1: append(x,1)\ns2 T2: append(x,2)\ns3 T3: r(x,[1]) r(x,[1,2])",
+		Kind:    verdict.NonRepeatableRead, Level: verdict.SI, Txns: "T3", Key: "x", Read: 1,
 		Want: name.Name{Name: "non-repeatable-reads", Adya: "internal", Weakest: verdict.RA, Severity: name.Critical},
 	},
 	{
-		Title: "two lists in opposite orders", History: "initial absent\ns1 T1: append(x,1) append(y,1)\ns2 T2: append(x,2) append(y,2)\ns3 T3: r(x,[1,2])\ns4 T4: r(y,[2,1])",
+		Title: "two lists in opposite orders",
+		History: "initial absent\ns1 T1: append(x,1) append(y,1)\ns2 T2: append(x,2) append(y,2)\ns3 T3: r(x,[1,2])\ns4 " +
+			"T4: r(y,[2,1])",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 ww(x,list) T2 ww(y,list) T1",
 		Want: name.Name{Name: "dirty-write", Adya: "G0", Weakest: verdict.RC, Severity: name.Critical},
 	},
@@ -292,13 +323,16 @@ var strong = []Case{
 		Want: name.Name{Name: "write-skew", Adya: "G2-item", Weakest: verdict.SER, Severity: name.Error},
 	},
 	{
-		Title: "a writer found by elimination", History: "initial zero\ns1 T1: w(x,1)\ns2 T2: w(x,1) w(y,1)\ns3 T3: r(x,1) r(y,0)\ns3 T4: r(x,0)",
-		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x,elimination: T2 wr(x,case) T3 rw(y,initial) T2) T3 so T4 rw(x,initial) T1",
-		Want: name.Name{Name: "causality-violation", Adya: "G-single-process", Weakest: verdict.CC, Severity: name.Critical},
+		Title:   "a writer found by elimination",
+		History: "initial zero\ns1 T1: w(x,1)\ns2 T2: w(x,1) w(y,1)\ns3 T3: r(x,1) r(y,0)\ns3 T4: r(x,0)",
+		Kind:    verdict.Cycle, Level: verdict.SI,
+		Cycle: "T1 wr(x,elimination: T2 wr(x,case) T3 rw(y,initial) T2) T3 so T4 rw(x,initial) T1",
+		Want:  name.Name{Name: "causality-violation", Adya: "G-single-process", Weakest: verdict.CC, Severity: name.Critical},
 	},
 	{
-		Title: "an elimination that is not told", Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x,elimination) T2 rw(y) T1",
-		Want: name.Name{Name: "read-skew", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Title: "an elimination that is not told", Kind: verdict.Cycle, Level: verdict.SI,
+		Cycle: "T1 wr(x,elimination) T2 rw(y) T1",
+		Want:  name.Name{Name: "read-skew", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "a writer of unknown outcome", History: "initial zero\ns1 T1 unknown: w(x,1) w(y,1)\ns2 T2: r(x,1) r(y,0)",
@@ -309,7 +343,8 @@ var strong = []Case{
 		Title:   "an unknown outcome that another reader shows",
 		History: "initial zero\ns1 T1 unknown: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns3 T3: r(x,1)",
 		Kind:    verdict.Divergence, Level: verdict.SI, Txns: "T1 T2", Key: "x", Read: 0,
-		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI,
+			Severity: name.Critical},
 	},
 	{
 		Title: "no writer can be the one", Kind: verdict.Unsatisfiable, Level: verdict.SI,
@@ -319,9 +354,11 @@ var strong = []Case{
 	},
 	{
 		Title: "no writer and no order", Kind: verdict.Unsatisfiable, Level: verdict.SI,
-		History: "initial zero\ns1 T1: w(x,1) w(y,1)\ns2 T2: w(x,1) w(z,1)\ns3 T3: r(x,1) r(y,0) r(z,4)\ns4 T4: w(z,4)\ns4 T5: r(z,1)",
-		Cases:   []string{"T1 wr(x,case) T3 rw(y,initial) T1", "T2 wr(x,case) T3 rw(z,case) T2", "T4 so T5 rw(z,case) T4"},
-		Want:    name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Weakest: verdict.RA, Severity: name.Critical},
+		History: "initial zero\ns1 T1: w(x,1) w(y,1)\ns2 T2: w(x,1) w(z,1)\ns3 T3: r(x,1) r(y,0) r(z,4)\ns4 T4: w(z,4)\ns4 " +
+			"T5: r(z,1)",
+		Cases: []string{"T1 wr(x,case) T3 rw(y,initial) T1", "T2 wr(x,case) T3 rw(z,case) T2", "T4 so T5 rw(z,case) T4"},
+		Want: name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Weakest: verdict.RA,
+			Severity: name.Critical},
 	},
 	{
 		Title: "no writer can be the one, nor one of unknown outcome", Kind: verdict.Unsatisfiable, Level: verdict.SI,

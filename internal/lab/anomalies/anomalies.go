@@ -64,7 +64,8 @@ func Load(t *testing.T, dir string) []Case {
 		default:
 			c := Case{Name: cells[0], File: filepath.Join(dir, cells[0]+".jsonl"), Levels: map[verdict.Level]verdict.Outcome{}}
 			for j, l := range levels {
-				o, ok := map[string]verdict.Outcome{"x": verdict.Violated, ".": verdict.Satisfied, "-": verdict.NotApplicable}[cells[1+j]]
+				o, ok := map[string]verdict.Outcome{"x": verdict.Violated, ".": verdict.Satisfied,
+					"-": verdict.NotApplicable}[cells[1+j]]
 				if !ok {
 					t.Fatalf("levels.txt:%d: %v is %q, want x, . or -", i+1, l, cells[1+j])
 				}

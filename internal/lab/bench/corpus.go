@@ -56,7 +56,8 @@ func (e *Env) recorded(r recording) ([]string, error) {
 
 func (r recording) String() string {
 	if r.violated != "" {
-		return fmt.Sprintf("a manifest.jsonl in it that has a line {\"file\":…,\"expect\":{\"%s\":\"violation\"}} for each history: %s", r.violated, r.from)
+		return fmt.Sprintf("a manifest.jsonl in it that has a line {\"file\":…,\"expect\":{\"%s\":\"violation\"}} for each "+
+			"history: %s", r.violated, r.from)
 	}
 	return fmt.Sprintf("%s, from %s", r.glob, r.from)
 }

@@ -11,7 +11,8 @@ import (
 // exponent measures histories of growing size and fits time = c·size^e to them, by
 // least squares on logarithms. Size is the number of operations, or what size says of
 // each. The other figures are those of the last history.
-func exponent(specs []Spec, level string, size func(i int, m Measured) float64) func(context.Context, *Env) (Measured, error) {
+func exponent(specs []Spec, level string, size func(i int, m Measured) float64) func(context.Context,
+	*Env) (Measured, error) {
 	if size == nil {
 		size = func(_ int, m Measured) float64 { return float64(m.operations) }
 	}

@@ -53,7 +53,8 @@ func online(s Spec, level verdict.Level) func(context.Context, *Env) (Measured, 
 }
 
 // stream runs an online engine. The error is that of time being up.
-func stream(ctx context.Context, txns []record.Transaction, level verdict.Level, until time.Time) (verdict.Result, error) {
+func stream(ctx context.Context, txns []record.Transaction, level verdict.Level,
+	until time.Time) (verdict.Result, error) {
 	engine := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Online: true, UniqueValues: true,
 		MaxTransaction: int64(time.Minute), MaxViolations: 1})
 	for i := range txns {

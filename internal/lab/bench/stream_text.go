@@ -16,14 +16,16 @@ func streamed(b *bytes.Buffer, rs []Result) {
 	}
 	b.WriteString("\n")
 	t := table(b)
-	line(t, "name", "broker", "transactions", "measured", "bytes each", "MB, 2nd tenth", "last", "", "CPU µs, 2nd tenth", "last", "", "broker's µs", "reading waited s",
+	line(t, "name", "broker", "transactions", "measured", "bytes each", "MB, 2nd tenth", "last", "", "CPU µs, 2nd tenth",
+		"last", "", "broker's µs", "reading waited s",
 		"alert p50 s", "p99", "max", "ready s", "reading s", "found", "invented", "forgotten")
 	for _, r := range rs {
 		if r.Measured == nil || r.Measured.Stream == nil {
 			continue
 		}
 		s := r.Measured.Stream
-		cells := []string{r.Name, s.Broker, fmt.Sprintf("%d %s", s.Transactions, s.Encoding), dash(positive(float64(s.Measured), 0)), whole(s.RecordBytes)}
+		cells := []string{r.Name, s.Broker, fmt.Sprintf("%d %s", s.Transactions, s.Encoding),
+			dash(positive(float64(s.Measured), 0)), whole(s.RecordBytes)}
 		cells = append(cells, s.Memory.cells(1e-6, 0)...)
 		cells = append(cells, s.CPU.cells(1e6, 2)...)
 		cells = append(cells, dash(positive(s.BrokerCPU*1e6, 2)), dash(positive(s.Waited, 3)))

@@ -59,7 +59,8 @@ func alertLatency(kind string) func(context.Context, *Env) (Measured, error) {
 			return m, skipf("%v", err)
 		}
 		st := e.streamed(t)
-		m = Measured{Histories: 1, Runs: 1, PeakBytes: use.Peak, Stream: st, How: fmt.Sprintf("monitor run --level %s, %.0f records a second", levelsOfBoth, rate)}
+		m = Measured{Histories: 1, Runs: 1, PeakBytes: use.Peak, Stream: st,
+			How: fmt.Sprintf("monitor run --level %s, %.0f records a second", levelsOfBoth, rate)}
 		got, err := r.Receipts()
 		st.Latency = p.judge(st, got)
 		return m, err
@@ -92,7 +93,8 @@ type played struct {
 
 // play sends a stream of now at its own pace, and waits for the alerts.
 func (e *Env) play(ctx context.Context, t *topic, r *rig.Receiver) (*played, error) {
-	s, err := endless.New(endless.Config{Seed: 2, Rate: t.rate, Start: time.Now().UnixNano(), Every: max(int64(t.rate/plantedSecond), 1)})
+	s, err := endless.New(endless.Config{Seed: 2, Rate: t.rate, Start: time.Now().UnixNano(),
+		Every: max(int64(t.rate/plantedSecond), 1)})
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +217,8 @@ func restart(kind string) func(context.Context, *Env) (Measured, error) {
 		}
 		defer r.Close()
 		st := e.streamed(t)
-		m = Measured{Histories: 1, Runs: e.opt.Runs, Stream: st, How: fmt.Sprintf("monitor run --level %s, kill -9, the same again", levelsOfBoth)}
+		m = Measured{Histories: 1, Runs: e.opt.Runs, Stream: st,
+			How: fmt.Sprintf("monitor run --level %s, kill -9, the same again", levelsOfBoth)}
 		var readies, readings []float64
 		for range e.opt.Runs {
 			x, err := e.killAndStart(ctx, t, r)

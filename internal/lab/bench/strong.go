@@ -6,7 +6,8 @@ import (
 
 // Where the recordings come from.
 const (
-	fromPolySI   = "github.com/hengxin/PolySI-PVLDB2023-Artifacts, artifact/PolySIHistories, each history.bincode renamed to its set and number"
+	fromPolySI = "github.com/hengxin/PolySI-PVLDB2023-Artifacts, artifact/PolySIHistories, each history.bincode " +
+		"renamed to its set and number"
 	fromCobra    = "github.com/DBCobra/CobraLogs, one-shot-10k, each directory packed as tar.gz"
 	fromRecorded = "BlindW on PostgreSQL at serializable, recorded with the clients' clocks as records of ours"
 	fromMany     = "histories of dbcop, Cobra and PolySI's artifacts in which a violation is known"
@@ -43,11 +44,14 @@ func recordings() []Row {
 			map[string]Peer{"si": {"", "PolySI, Figure 5, draws it"}, "ser": {"", "PolySI checks si alone"}}},
 		{"polysi-fig8", "PolySI's fig8_9_10, the worst", "polysi/fig8_9_10-*", fromPolySI, Target{Seconds: 0.1, MB: 60},
 			map[string]Peer{"si": {"", "PolySI, Figures 8 to 10, draw it"}, "ser": {"", "PolySI checks si alone"}}},
-		{"cobra-10k", "Cobra's logs of 10,000 transactions, the worst", "cobra/one-shot-10k-*", fromCobra, Target{Seconds: 0.15},
+		{"cobra-10k", "Cobra's logs of 10,000 transactions, the worst", "cobra/one-shot-10k-*", fromCobra,
+			Target{Seconds: 0.15},
 			map[string]Peer{"ser": {"Cobra 15 s", "VeriStrong 7.2.3"}, "si": {"Viper over 400 s", "VeriStrong 7.2.3"}}},
-		{"recorded-blindw-10k", "BlindW of PostgreSQL, 10,000 transactions", "recorded/postgres-ser-blindw-10k.jsonl.gz", fromRecorded, Target{Seconds: 0.1, MB: 40},
+		{"recorded-blindw-10k", "BlindW of PostgreSQL, 10,000 transactions", "recorded/postgres-ser-blindw-10k.jsonl.gz",
+			fromRecorded, Target{Seconds: 0.1, MB: 40},
 			map[string]Peer{"ser": {"Vbox 0.31 s, 44 MB", "Vbox, scalability"}}},
-		{"recorded-blindw-100k", "BlindW of PostgreSQL, 100,000 transactions", "recorded/postgres-ser-blindw-100k.jsonl.gz", fromRecorded, Target{Seconds: 1.2, MB: 200},
+		{"recorded-blindw-100k", "BlindW of PostgreSQL, 100,000 transactions", "recorded/postgres-ser-blindw-100k.jsonl.gz",
+			fromRecorded, Target{Seconds: 1.2, MB: 200},
 			map[string]Peer{"ser": {"Vbox 4.16 s, 417 MB", "Vbox, scalability"}}},
 	} {
 		for _, level := range levels {
@@ -77,8 +81,10 @@ func workloads() []Row {
 			target.Seconds = 5
 		}
 		for _, level := range levels {
-			out = append(out, Row{Name: "veristrong-" + name + "-" + level, Work: fmt.Sprintf("VeriStrong's %s, 10,000 transactions of 20", name), Level: level,
-				Target: target, Peer: Peer{"", "VeriStrong, Figure 13, draws it"}, Expect: satisfied, Measure: generated(workload(name, level), level)})
+			out = append(out, Row{Name: "veristrong-" + name + "-" + level,
+				Work: fmt.Sprintf("VeriStrong's %s, 10,000 transactions of 20", name), Level: level,
+				Target: target, Peer: Peer{"", "VeriStrong, Figure 13, draws it"}, Expect: satisfied,
+				Measure: generated(workload(name, level), level)})
 		}
 	}
 	return out
@@ -93,20 +99,25 @@ func large() []Row {
 		peer       Peer
 	}{
 		{"large-unique", "100,000 transactions of 20, 50,000 keys, unique values",
-			Spec{Workload: "bl", Keys: 50_000, Flags: []string{"--no-times", "--duplicates", "0"}}, Target{Seconds: 5, MB: 1000}, Peer{"under 5 h, 64 GB", "VeriStrong 7.2.3"}},
+			Spec{Workload: "bl", Keys: 50_000, Flags: []string{"--no-times", "--duplicates", "0"}}, Target{Seconds: 5, MB: 1000},
+			Peer{"under 5 h, 64 GB", "VeriStrong 7.2.3"}},
 		{"large-duplicates", "the same, half of the keys with duplicates",
-			Spec{Workload: "bl", Keys: 50_000, Flags: []string{"--no-times"}}, Target{Seconds: 60, MB: 2000}, Peer{"under 5 h, 64 GB", "VeriStrong 7.2.3"}},
+			Spec{Workload: "bl", Keys: 50_000, Flags: []string{"--no-times"}}, Target{Seconds: 60, MB: 2000},
+			Peer{"under 5 h, 64 GB", "VeriStrong 7.2.3"}},
 	} {
 		for _, level := range levels {
 			spec := x.spec
 			spec.Level, spec.Transactions = level, map[string]int{"ser": 100_000, "si": 102_500}[level] // so many commit
-			out = append(out, Row{Name: x.name + "-" + level, Work: x.work, Level: level, Target: x.target, Peer: x.peer, Expect: satisfied, Measure: generated(spec, level)})
+			out = append(out, Row{Name: x.name + "-" + level, Work: x.work, Level: level, Target: x.target, Peer: x.peer,
+				Expect: satisfied, Measure: generated(spec, level)})
 		}
 	}
 	for _, level := range levels {
 		// One in 100,000 is refused at si: the two levels can share the file.
-		spec := Spec{Level: "ser", Workload: "large", Transactions: 1_000_000, Keys: 1_000_000_000, Flags: []string{"--no-times"}}
-		row := Row{Name: "polysi-large-" + level, Work: "PolySI's large, 1,000,000 transactions of 15", Level: level, Target: Target{Seconds: 30, MB: 4000},
+		spec := Spec{Level: "ser", Workload: "large", Transactions: 1_000_000, Keys: 1_000_000_000,
+			Flags: []string{"--no-times"}}
+		row := Row{Name: "polysi-large-" + level, Work: "PolySI's large, 1,000,000 transactions of 15", Level: level,
+			Target: Target{Seconds: 30, MB: 4000},
 			Expect: satisfied, Measure: generated(spec, level)}
 		if level == "si" {
 			row.Peer = Peer{"at most 4 h, 40 GB", "PolySI 5.4.4"}
@@ -118,7 +129,8 @@ func large() []Row {
 
 // blind is Vbox's workload with times.
 func blind(n int) Spec {
-	return Spec{Level: "sser", Workload: "blindw-wr", Transactions: n, Keys: 10_000, Flags: []string{"--ops", "8", "--sessions", "24"}}
+	return Spec{Level: "sser", Workload: "blindw-wr", Transactions: n, Keys: 10_000,
+		Flags: []string{"--ops", "8", "--sessions", "24"}}
 }
 
 func blindW() []Row {
@@ -134,14 +146,16 @@ func blindW() []Row {
 			{"blindw-100k", "100,000", 100_000, Target{Seconds: 1.2, MB: 200}, "Vbox 4.16 s, 417 MB"},
 			{"blindw-1m", "1,000,000", 1_000_000, Target{}, ""},
 		} {
-			row := Row{Name: x.name + "-" + level, Work: "BlindW-WR with times, " + x.size + " transactions", Level: level, Target: x.target,
+			row := Row{Name: x.name + "-" + level, Work: "BlindW-WR with times, " + x.size + " transactions", Level: level,
+				Target: x.target,
 				Expect: satisfied, Measure: generated(blind(x.n), level)}
 			if level == "ser" && x.peer != "" {
 				row.Peer = Peer{x.peer, "Vbox, scalability"}
 			}
 			out = append(out, row)
 		}
-		row := Row{Name: "blindw-growth-" + level, Work: "the same: growth from 10,000 to 1,000,000, beyond linear", Level: level, Target: Target{Growth: 1.2},
+		row := Row{Name: "blindw-growth-" + level, Work: "the same: growth from 10,000 to 1,000,000, beyond linear",
+			Level: level, Target: Target{Growth: 1.2},
 			Expect: satisfied, Measure: growth(blind(10_000), blind(1_000_000), level)}
 		if level == "ser" {
 			row.Peer = Peer{"Vbox ×1.34 over a tenfold", "Vbox, scalability"}
@@ -153,9 +167,13 @@ func blindW() []Row {
 
 func anomalous() []Row {
 	return []Row{
-		{Name: "anomalous-ser", Work: "histories with anomalies, average of check's own seconds", Level: "ser", Target: Target{Seconds: 0.020},
-			Peer: Peer{"VeriStrong 143 ms", "VeriStrong, Table 2"}, Expect: violated, Measure: average(recording{violated: "SER", from: fromMany}, "ser")},
-		{Name: "anomalous-si", Work: "histories with anomalies, average of check's own seconds", Level: "si", Target: Target{Seconds: 0.010},
-			Peer: Peer{"VeriStrong 18 ms", "VeriStrong, Table 2"}, Expect: violated, Measure: average(recording{violated: "SI", from: fromMany}, "si")},
+		{Name: "anomalous-ser", Work: "histories with anomalies, average of check's own seconds", Level: "ser",
+			Target: Target{Seconds: 0.020},
+			Peer:   Peer{"VeriStrong 143 ms", "VeriStrong, Table 2"}, Expect: violated,
+			Measure: average(recording{violated: "SER", from: fromMany}, "ser")},
+		{Name: "anomalous-si", Work: "histories with anomalies, average of check's own seconds", Level: "si",
+			Target: Target{Seconds: 0.010},
+			Peer:   Peer{"VeriStrong 18 ms", "VeriStrong, Table 2"}, Expect: violated,
+			Measure: average(recording{violated: "SI", from: fromMany}, "si")},
 	}
 }

@@ -161,7 +161,8 @@ func (s Suite) Select(only []string) (Suite, error) {
 		}
 	}
 	if i := slices.Index(used, false); i >= 0 {
-		return s, fmt.Errorf("suite %s has nothing that is called %q: there is %s", s.Name, only[i], strings.Join(s.Names(), ", "))
+		return s, fmt.Errorf("suite %s has nothing that is called %q: there is %s", s.Name, only[i],
+			strings.Join(s.Names(), ", "))
 	}
 	s.Rows = rows
 	return s, nil

@@ -15,7 +15,8 @@ import (
 func (r *Report) Text(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n", r.Suite, r.About)
-	fmt.Fprintf(&b, "%d cores, %s/%s, %s; median of %d runs", r.Machine.CPUs, r.Machine.OS, r.Machine.Arch, r.Machine.Go, r.Runs)
+	fmt.Fprintf(&b, "%d cores, %s/%s, %s; median of %d runs", r.Machine.CPUs, r.Machine.OS, r.Machine.Arch, r.Machine.Go,
+		r.Runs)
 	if r.Scale != 1 {
 		fmt.Fprintf(&b, "; at %v of the size, which no target is for", r.Scale)
 	}
@@ -70,7 +71,8 @@ func rows(b *bytes.Buffer, rs []Result) {
 				peak = whole(float64(m.PeakBytes) / 1e6)
 			}
 		}
-		cells := []string{r.Name, r.Work, r.Level, figure, r.Target.text(), peak, limit(r.Target.MB, whole), string(r.Status), verdicts, r.Peer.text()}
+		cells := []string{r.Name, r.Work, r.Level, figure, r.Target.text(), peak, limit(r.Target.MB, whole), string(r.Status),
+			verdicts, r.Peer.text()}
 		if beside {
 			cells = append(cells, other)
 		}
@@ -122,7 +124,8 @@ func (p *PeerRun) text() string {
 	if p == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%s %s s, %s MB, exit %d", p.Program, seconds3(p.Seconds), whole(float64(p.PeakBytes)/1e6), p.Status)
+	return fmt.Sprintf("%s %s s, %s MB, exit %d", p.Program, seconds3(p.Seconds), whole(float64(p.PeakBytes)/1e6),
+		p.Status)
 }
 
 // remarks says why there are no figures, once for each reason.

@@ -32,7 +32,8 @@ func main() {
 				largest = name
 			}
 		}
-		fmt.Printf("| %s | %d | %d | %d | %d | %d, `%s` |\n", root, len(c.packages), c.lines, c.long, c.exported, c.methods[largest], largest)
+		fmt.Printf("| %s | %d | %d | %d | %d | %d, `%s` |\n", root, len(c.packages), c.lines, c.long, c.exported,
+			c.methods[largest], largest)
 	}
 }
 

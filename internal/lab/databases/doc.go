@@ -19,7 +19,8 @@ func Missing(server string) error {
 	case "postgres":
 		_, err = servers.Initdb()
 	case "mariadb", "galera":
-		if _, err = servers.Find("mariadb-install-db", mariaDBInstall); err == nil && server == "galera" && !exists(galeraLibrary) {
+		if _, err = servers.Find("mariadb-install-db", mariaDBInstall); err == nil && server == "galera" &&
+			!exists(galeraLibrary) {
 			err = &servers.MissingError{Program: "Galera", Install: mariaDBInstall}
 		}
 	case "redis":

@@ -39,8 +39,8 @@ type MariaDBOptions struct {
 	Replica bool // there is a replica of the one node as well
 }
 
-// NewMariaDB makes and starts servers in dir. The error is a *servers.MissingError where MariaDB or, for several, Galera is not
-// installed.
+// NewMariaDB makes and starts servers in dir. The error is a *servers.MissingError where MariaDB or, for several,
+// Galera is not installed.
 func NewMariaDB(ctx context.Context, dir string, o MariaDBOptions) (*MariaDB, error) {
 	m := &MariaDB{}
 	var err error
@@ -104,7 +104,8 @@ func (m *MariaDB) alone(ctx context.Context, dir string, replica bool) error {
 	if err := m.Replica.Start(ctx); err != nil {
 		return err
 	}
-	return m.do(ctx, m.Replica, fmt.Sprintf("change master to master_host='127.0.0.1', master_port=%d, master_user='root', master_use_gtid=slave_pos", numbers[0]),
+	return m.do(ctx, m.Replica, fmt.Sprintf("change master to master_host='127.0.0.1', master_port=%d, "+
+		"master_user='root', master_use_gtid=slave_pos", numbers[0]),
 		"start slave", "select master_gtid_wait('"+position+"', 60)")
 }
 
@@ -121,9 +122,12 @@ func (m *MariaDB) cluster(ctx context.Context, dir string, n int) error {
 	for i := range n {
 		name, port := fmt.Sprintf("node-%d", i+1), numbers[4*i:4*i+4]
 		s, err := m.server(ctx, dir, name, port[0], true,
-			"wsrep_on=ON", "wsrep_provider="+galeraLibrary, "wsrep_cluster_name=canary", "wsrep_cluster_address=gcomm://"+strings.Join(members, ","),
-			"wsrep_node_name="+name, "wsrep_node_address="+members[i], "wsrep_sst_method=rsync", "wsrep_sst_receive_address=127.0.0.1:"+strconv.Itoa(port[2]),
-			fmt.Sprintf(`wsrep_provider_options="gmcast.listen_addr=tcp://%s;ist.recv_addr=127.0.0.1:%d;gcache.size=32M"`, members[i], port[3]))
+			"wsrep_on=ON", "wsrep_provider="+galeraLibrary, "wsrep_cluster_name=canary",
+			"wsrep_cluster_address=gcomm://"+strings.Join(members, ","),
+			"wsrep_node_name="+name, "wsrep_node_address="+members[i], "wsrep_sst_method=rsync",
+			"wsrep_sst_receive_address=127.0.0.1:"+strconv.Itoa(port[2]),
+			fmt.Sprintf(`wsrep_provider_options="gmcast.listen_addr=tcp://%s;ist.recv_addr=127.0.0.1:%d;gcache.size=32M"`,
+				members[i], port[3]))
 		if err != nil {
 			return err
 		}
@@ -141,22 +145,27 @@ func (m *MariaDB) cluster(ctx context.Context, dir string, n int) error {
 }
 
 // server makes a server and its files, and does not start it.
-func (m *MariaDB) server(ctx context.Context, dir, name string, port int, cluster bool, settings ...string) (*servers.Server, error) {
+func (m *MariaDB) server(ctx context.Context, dir, name string, port int, cluster bool,
+	settings ...string) (*servers.Server, error) {
 	data := filepath.Join(dir, name)
 	tmp := data + ".tmp" // its own: a server that starts removes the temporary tables of all that have the same
 	if err := errors.Join(m.account.Folder(data), m.account.Folder(tmp)); err != nil {
 		return nil, err
 	}
-	if err := m.account.Run(ctx, m.install, "--no-defaults", "--datadir="+data, "--tmpdir="+tmp, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
+	if err := m.account.Run(ctx, m.install, "--no-defaults", "--datadir="+data, "--tmpdir="+tmp,
+		"--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
 		return nil, err
 	}
-	lines := append([]string{"[mysqld]", "datadir=" + data, "tmpdir=" + tmp, "socket=" + filepath.Join(data, "s"), "port=" + strconv.Itoa(port), "bind-address=127.0.0.1",
-		"innodb_buffer_pool_size=64M", "innodb_flush_log_at_trx_commit=2", "binlog_format=ROW", "innodb_autoinc_lock_mode=2", "skip-name-resolve"}, settings...)
+	lines := append([]string{"[mysqld]", "datadir=" + data, "tmpdir=" + tmp, "socket=" + filepath.Join(data, "s"),
+		"port=" + strconv.Itoa(port), "bind-address=127.0.0.1",
+		"innodb_buffer_pool_size=64M", "innodb_flush_log_at_trx_commit=2", "binlog_format=ROW", "innodb_autoinc_lock_mode=2",
+		"skip-name-resolve"}, settings...)
 	file := data + ".cnf"
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 		return nil, err
 	}
-	s := &servers.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Account: m.account, Program: m.program, Args: []string{"--defaults-file=" + file}}
+	s := &servers.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Account: m.account, Program: m.program,
+		Args: []string{"--defaults-file=" + file}}
 	s.Ready = func(ctx context.Context) error { return m.ready(ctx, s, cluster) }
 	return s, nil
 }

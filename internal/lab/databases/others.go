@@ -42,7 +42,8 @@ func NewRedis(ctx context.Context, dir string, replica bool) (*Redis, error) {
 			return nil, err
 		}
 		s := &servers.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Program: program,
-			Args: append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", data, "--appendonly", "yes"}, args...)}
+			Args: append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", data, "--appendonly", "yes"},
+				args...)}
 		s.Ready = func(ctx context.Context) error { return pong(ctx, s.Addr) }
 		return s, s.Start(ctx)
 	}
@@ -106,9 +107,10 @@ func NewEtcd(ctx context.Context, dir string) (*Etcd, error) {
 		return nil, err
 	}
 	client, peer := fmt.Sprintf("http://127.0.0.1:%d", numbers[0]), fmt.Sprintf("http://127.0.0.1:%d", numbers[1])
-	e := &Etcd{&servers.Server{Addr: strings.TrimPrefix(client, "http://"), Program: program, Args: []string{"--data-dir", filepath.Join(dir, "data"),
-		"--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
-		"--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer, "--logger", "zap"}}}
+	e := &Etcd{&servers.Server{Addr: strings.TrimPrefix(client, "http://"), Program: program,
+		Args: []string{"--data-dir", filepath.Join(dir, "data"),
+			"--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
+			"--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer, "--logger", "zap"}}}
 	e.Ready = func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, client+"/health", nil)
 		if err != nil {
@@ -154,13 +156,15 @@ func NewPgBouncer(ctx context.Context, dir string, p *servers.Postgres) (*PgBoun
 		return nil, err
 	}
 	file := filepath.Join(dir, "pgbouncer.ini")
-	text := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"+
+	text := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = "+
+		"%d\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"+
 		"ignore_startup_parameters = extra_float_digits\ndefault_pool_size = 5\n", host, port, numbers[0])
 	text = strings.Replace(text, "* = host", "canary = user=canary dbname=canary host", 1)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	b := &PgBouncer{&servers.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(numbers[0])), Account: p.Primary.Account, Program: program, Args: []string{file}}}
+	b := &PgBouncer{&servers.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(numbers[0])),
+		Account: p.Primary.Account, Program: program, Args: []string{file}}}
 	b.Ready = func(ctx context.Context) error {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "tcp", b.Addr)

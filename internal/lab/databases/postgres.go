@@ -16,7 +16,8 @@ func URLs(p *servers.Postgres) string {
 	if p.Standby == nil {
 		return p.URL(p.Primary)
 	}
-	return "postgres://canary@" + p.Primary.Addr + "," + p.Standby.Addr + "/canary?sslmode=disable&target_session_attrs=read-write"
+	return "postgres://canary@" + p.Primary.Addr + "," + p.Standby.Addr +
+		"/canary?sslmode=disable&target_session_attrs=read-write"
 }
 
 // postgresFaults are what may be done to a PostgreSQL that clients are at work on.
@@ -40,16 +41,17 @@ var postgresFaults = map[string]func(ctx context.Context, p *servers.Postgres, p
 		}
 		p.Primary.Kill()
 		p.Primary, p.Standby = p.Standby, nil
-		return p.Do(ctx, "postgres", "do $$ begin if not pg_promote() then raise 'it was not promoted in time'; end if; end $$")
+		return p.Do(ctx, "postgres", "do $$ begin if not pg_promote() then raise 'it was not promoted in time'; end if; "+
+			"end $$")
 	},
 }
 
 // PostgresFaults lists what Strike knows, sorted.
 func PostgresFaults() []string { return slices.Sorted(maps.Keys(postgresFaults)) }
 
-// Strike harms the servers of p: kill ends the primary with SIGKILL and starts it again, pause stops it for two seconds,
-// connections ends those of clients, promote kills it and makes the standby the primary, once. When ctx ends nothing is
-// waited for any more, and what was stopped is started.
+// Strike harms the servers of p: kill ends the primary with SIGKILL and starts it again, pause stops it for two
+// seconds, connections ends those of clients, promote kills it and makes the standby the primary, once. When ctx ends
+// nothing is waited for any more, and what was stopped is started.
 func Strike(ctx context.Context, p *servers.Postgres, fault string) error {
 	strike := postgresFaults[fault]
 	if strike == nil {

@@ -56,17 +56,21 @@ const keysMax = 1 << 22
 // write, in the order in which a stream plants them. All but write-skew break si, and all
 // break ser.
 func Anomalies() []string {
-	return []string{"lost-update", "write-skew", "long-fork", "fractured-read", "causality-violation", "aborted-read", "intermediate-read",
+	return []string{"lost-update", "write-skew", "long-fork", "fractured-read", "causality-violation", "aborted-read",
+		"intermediate-read",
 		"non-monotonic-read", "non-repeatable-reads", "session-guarantee-violation", "not-my-last-write", "not-my-own-write"}
 }
 
 func (c Config) withDefaults() (Config, error) {
-	full, err := generate.Config{Level: generate.SSER, Workload: generate.BlindW, Seed: c.Seed, Sessions: c.Sessions, Operations: c.Operations, Keys: c.Keys, Distribution: c.Distribution,
-		Exponent: c.Exponent, ReadShare: c.ReadShare, MaxSkew: c.MaxSkew, Start: c.Start, AbortRate: c.AbortRate, UnknownRate: c.UnknownRate}.WithDefaults()
+	full, err := generate.Config{Level: generate.SSER, Workload: generate.BlindW, Seed: c.Seed, Sessions: c.Sessions,
+		Operations: c.Operations, Keys: c.Keys, Distribution: c.Distribution,
+		Exponent: c.Exponent, ReadShare: c.ReadShare, MaxSkew: c.MaxSkew, Start: c.Start, AbortRate: c.AbortRate,
+		UnknownRate: c.UnknownRate}.WithDefaults()
 	if err != nil {
 		return c, err
 	}
-	c.Sessions, c.Operations, c.Keys, c.Exponent, c.ReadShare, c.Start = full.Sessions, full.Operations, full.Keys, full.Exponent, full.ReadShare, full.Start
+	c.Sessions, c.Operations, c.Keys, c.Exponent, c.ReadShare, c.Start = full.Sessions, full.Operations, full.Keys,
+		full.Exponent, full.ReadShare, full.Start
 	if c.Rate == 0 {
 		c.Rate = 120_000
 	}
@@ -96,7 +100,8 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		// One that nobody is using has to be found by drawing.
 		if need := 2*c.Sessions*c.Operations + keys; c.Every > 0 && c.Shared && c.Keys < need {
-			return c, fmt.Errorf("anomaly %s is planted on keys that %d sessions share, which takes %d keys, and there are %d", name, c.Sessions, need, c.Keys)
+			return c, fmt.Errorf("anomaly %s is planted on keys that %d sessions share, which takes %d keys, and there are %d",
+				name, c.Sessions, need, c.Keys)
 		}
 	}
 	return c, nil
@@ -185,7 +190,8 @@ func New(cfg Config) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x57_2ea3)), names: make([]string, cfg.Keys), store: make([]int64, cfg.Keys),
+	s := &Stream{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x57_2ea3)), names: make([]string, cfg.Keys),
+		store:    make([]int64, cfg.Keys),
 		sessions: make([]session, cfg.Sessions), taken: -1, fresh: cfg.Keys, due: cfg.Every}
 	for i := range s.names {
 		s.names[i] = keyName(i)
@@ -288,7 +294,8 @@ func (s *Stream) schedule(i int) int64 {
 	if len(p.script) > 0 {
 		x := p.script[0]
 		p.script = p.script[1:]
-		p.record = record.Transaction{Session: p.name, Seq: p.seq, ID: p.name + "#" + strconv.FormatInt(p.seq, 10), Start: x.start + p.skew, End: x.end + p.skew,
+		p.record = record.Transaction{Session: p.name, Seq: p.seq, ID: p.name + "#" + strconv.FormatInt(p.seq, 10),
+			Start: x.start + p.skew, End: x.end + p.skew,
 			HasSeq: true, HasTimes: true, Status: x.status, Ops: x.ops}
 		p.played = x.step + 1
 		p.seq++
@@ -298,7 +305,8 @@ func (s *Stream) schedule(i int) int64 {
 	start := p.end + s.within(2*s.pause)
 	length := s.duration/2 + s.within(s.duration)
 	p.end = start + length
-	p.record = record.Transaction{Session: p.name, Seq: p.seq, Start: start + p.skew, End: p.end + p.skew, HasSeq: true, HasTimes: true, Ops: p.ops}
+	p.record = record.Transaction{Session: p.name, Seq: p.seq, Start: start + p.skew, End: p.end + p.skew, HasSeq: true,
+		HasTimes: true, Ops: p.ops}
 	p.seq++
 	p.takes = true
 	switch {
@@ -380,7 +388,8 @@ func (s *Stream) begin() {
 		// of the span, ends into the last.
 		from := begin + 1 + int64(x.Stage)*(span+span/2)
 		at := &s.sessions[taking[x.Session]]
-		at.script = append(at.script, scripted{step: n, status: x.Status, ops: x.Ops, start: from + s.within(span/4), end: from + span - s.within(span/4)})
+		at.script = append(at.script, scripted{step: n, status: x.Status, ops: x.Ops, start: from + s.within(span/4),
+			end: from + span - s.within(span/4)})
 	}
 }
 

@@ -26,8 +26,10 @@ type Case struct {
 
 // anomalies are the names of MTC, Table I, weak ones first.
 var anomalies = []string{
-	"thin-air-read", "aborted-read", "future-read", "not-my-last-write", "not-my-own-write", "intermediate-read", "non-repeatable-reads",
-	"session-guarantee-violation", "non-monotonic-read", "fractured-read", "causality-violation", "long-fork", "lost-update", "write-skew",
+	"thin-air-read", "aborted-read", "future-read", "not-my-last-write", "not-my-own-write", "intermediate-read",
+	"non-repeatable-reads",
+	"session-guarantee-violation", "non-monotonic-read", "fractured-read", "causality-violation", "long-fork",
+	"lost-update", "write-skew",
 }
 
 // Cases are all of them. The test runs in a directory two below the project's.
@@ -122,7 +124,8 @@ func find(t testing.TB, s script.Script, level verdict.Level) alerts.Alert {
 
 func judge(h record.Header, txns []record.Transaction, level verdict.Level) []verdict.Result {
 	o := oracle.FromHeader(h)
-	e := incremental.New(incremental.Options{UnseenUnique: true, Levels: []verdict.Level{level}, Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions})
+	e := incremental.New(incremental.Options{UnseenUnique: true, Levels: []verdict.Level{level}, Initial: o.Initial,
+		Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions})
 	for i := range txns {
 		e.Step(&txns[i], 0)
 	}
@@ -133,7 +136,8 @@ func alert(t testing.TB, s script.Script, v verdict.Violation) alerts.Alert {
 	t.Helper()
 	o := oracle.FromHeader(s.Header)
 	a, err := alerts.New(v, alerts.Context{
-		DB: "orders", Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER}, Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions,
+		DB: "orders", Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER}, Initial: o.Initial,
+		Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions,
 		Lookup: alerttest.Lookup(s.Txns), Now: 1732160000123456789,
 		Judge: func(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
 			return judge(h, txns, l)[0].Outcome

@@ -181,7 +181,8 @@ func (a *assignment) through(first []nodes, from int, second []nodes, to int) bo
 func (h *history) axiomatic(x axiom) bool {
 	for _, all := range h.choices() {
 		h.take(all)
-		a := &assignment{h: h, axiom: x, all: all, start: make([]record.Value, len(h.keys)), lists: make([][]listVersion, len(h.keys))}
+		a := &assignment{h: h, axiom: x, all: all, start: make([]record.Value, len(h.keys)),
+			lists: make([][]listVersion, len(h.keys))}
 		for k := range a.start {
 			switch {
 			case h.appended.has(k):
@@ -232,7 +233,8 @@ func (a *assignment) collect() bool {
 				return false
 			case !wrote:
 				before := added[op.Key]
-				a.reads = append(a.reads, externalRead{txn: i, op: j, key: k, name: op.Key, value: op.Value, added: before[:len(before):len(before)]})
+				a.reads = append(a.reads, externalRead{txn: i, op: j, key: k, name: op.Key, value: op.Value,
+					added: before[:len(before):len(before)]})
 			}
 		}
 	}

@@ -92,7 +92,8 @@ func (h *history) findEmpties() {
 	}
 	for i := range h.txns {
 		for _, op := range h.txns[i].Ops {
-			if k := h.keys[op.Key]; op.Kind == record.Read && op.Value.Kind == record.KindList && op.Value.Text == "[]" && !changed.has(k) && h.opt.Coverage == record.CoverageComplete {
+			if k := h.keys[op.Key]; op.Kind == record.Read && op.Value.Kind == record.KindList && op.Value.Text == "[]" &&
+				!changed.has(k) && h.opt.Coverage == record.CoverageComplete {
 				h.empties[i] = h.empties[i].with(k)
 			}
 		}
@@ -138,8 +139,8 @@ func (h *history) appendedBySomebody(key string, e record.Value) bool {
 	return false
 }
 
-// Made tells whether a transaction, of whatever outcome, writes that value to that key, be it overwritten at once, and had
-// not read it there of others before: who had may have put back what was there.
+// Made tells whether a transaction, of whatever outcome, writes that value to that key, be it overwritten at once, and
+// had not read it there of others before: who had may have put back what was there.
 func Made(txns []record.Transaction, key string, v record.Value) bool {
 	for _, t := range txns {
 		read, wrote := false, false

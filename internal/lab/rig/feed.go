@@ -71,9 +71,12 @@ func NewFeed(addr, topic string, enc Encoding) (*Feed, error) {
 		f.header = []kgo.RecordHeader{{Key: "content-type", Value: []byte(enc.ContentType)}}
 	}
 	var err error
-	f.client, err = kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic(topic), kgo.MaxBufferedRecords(feedMax), kgo.ProducerBatchMaxBytes(900<<10),
-		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(2*time.Millisecond), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
-		kgo.MetadataMinAge(50*time.Millisecond), kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }), kgo.UnknownTopicRetries(-1))
+	f.client, err = kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic(topic), kgo.MaxBufferedRecords(feedMax),
+		kgo.ProducerBatchMaxBytes(900<<10),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(2*time.Millisecond),
+		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
+		kgo.MetadataMinAge(50*time.Millisecond), kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }),
+		kgo.UnknownTopicRetries(-1))
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", addr, err)
 	}

@@ -31,7 +31,8 @@ func Program(path string) Command {
 // Build makes the monitor's program in dir, from the source that the working directory lies in.
 func Build(ctx context.Context, dir string) (path string, err error) {
 	path = filepath.Join(dir, "monitor")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/isowatch/isowatch/cmd/monitor").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/isowatch/isowatch/cmd/monitor").
+		CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build the monitor: %w\n%s", err, out)
 	}

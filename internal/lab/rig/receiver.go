@@ -43,7 +43,8 @@ func NewReceiver() (*Receiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start a webhook receiver: %w", err)
 	}
-	r := &Receiver{URL: "http://" + l.Addr().String() + "/alerts", done: make(chan error, 1), got: map[string]*Receipt{}, came: make(chan struct{}, 1)}
+	r := &Receiver{URL: "http://" + l.Addr().String() + "/alerts", done: make(chan error, 1), got: map[string]*Receipt{},
+		came: make(chan struct{}, 1)}
 	r.server = &http.Server{Handler: http.HandlerFunc(r.receive), ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		err := r.server.Serve(l)

@@ -21,5 +21,6 @@ func UsageOf(pid int) (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("process %d: %w", pid, err)
 	}
-	return Usage{Resident: status.VmRSS, Peak: status.VmHWM, CPU: time.Duration(stat.CPUTime() * float64(time.Second))}, nil
+	return Usage{Resident: status.VmRSS, Peak: status.VmHWM, CPU: time.Duration(stat.CPUTime() * float64(time.Second))},
+		nil
 }

@@ -2,8 +2,8 @@
 // sees what everybody sees, and other input with -seed N.
 //
 // Tests whose package imports it take their own seeds from First on; properties of rapid follow by
-// themselves, with fewer checks where a test is to be brief. These neither write nor read a record of a failure, which the seed repeats: what an
-// earlier run left decides nothing.
+// themselves, with fewer checks where a test is to be brief. These neither write nor read a record of a failure, which
+// the seed repeats: what an earlier run left decides nothing.
 package seeds
 
 import (
@@ -21,7 +21,8 @@ var First = new(uint64)
 
 func init() {
 	flag.Var((*seed)(First), "seed", "the first seed of random input, from 1 on")
-	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": strconv.Itoa(race.Few(25, 100)), "seed": "1"} {
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": strconv.Itoa(race.Few(25, 100)),
+		"seed": "1"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err) // not reached: both are there
 		}

@@ -93,8 +93,9 @@ func NewSlow(dir string) (Slow, error) {
 		return nil, fmt.Errorf("can't happen, because a loopback file system consists of its nodes: %T", root)
 	}
 	second := time.Second
-	d.server, err = fs.Mount(d.path, &slowNode{loop, d}, &fs.Options{MountOptions: fuse.MountOptions{DirectMount: true, FsName: "slow"},
-		EntryTimeout: &second, AttrTimeout: &second})
+	d.server, err = fs.Mount(d.path, &slowNode{loop, d},
+		&fs.Options{MountOptions: fuse.MountOptions{DirectMount: true, FsName: "slow"},
+			EntryTimeout: &second, AttrTimeout: &second})
 	if err != nil {
 		return nil, fmt.Errorf("mount a slow disk: %w", err)
 	}

@@ -154,7 +154,8 @@ func (slow) Strike(ctx context.Context, w *World, rng *rand.Rand) (string, error
 	}
 	disk.Delay(most)
 	defer disk.Delay(0)
-	return fmt.Sprintf("each write of the disk takes up to %v more, for %v", most.Round(time.Millisecond), d.Round(time.Millisecond)), wait(ctx, d)
+	return fmt.Sprintf("each write of the disk takes up to %v more, for %v", most.Round(time.Millisecond),
+		d.Round(time.Millisecond)), wait(ctx, d)
 }
 
 // stall holds the monitor's process again and again, as by a machine that
@@ -199,7 +200,8 @@ type clocks struct{}
 
 // steps are by how much: within lateness and beyond, within what is taken for possible
 // and beyond.
-var steps = []time.Duration{-time.Hour, -5 * time.Second, -500 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second, time.Hour}
+var steps = []time.Duration{-time.Hour, -5 * time.Second, -500 * time.Millisecond, 500 * time.Millisecond,
+	5 * time.Second, time.Hour}
 
 func (clocks) Name() string          { return "clock" }
 func (clocks) Possible(*World) error { return nil }

@@ -81,7 +81,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s, err := endless.New(endless.Config{Seed: o.Seed, Sessions: sessions, Rate: o.Rate, Start: began.UnixNano(), AbortRate: 0.02, UnknownRate: o.Unknown,
+	s, err := endless.New(endless.Config{Seed: o.Seed, Sessions: sessions, Rate: o.Rate, Start: began.UnixNano(),
+		AbortRate: 0.02, UnknownRate: o.Unknown,
 		Every: o.Every, Shared: o.Shared})
 	if err != nil {
 		return nil, err
@@ -102,7 +103,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		store = o.Disk.Path()
 	}
 	w := &World{opt: o,
-		monitor: &supervisor{opt: rig.MonitorOptions{Command: o.Command, Dir: o.Dir, Store: store + "/store", Brokers: []string{o.Broker}, Topic: o.Topic,
+		monitor: &supervisor{opt: rig.MonitorOptions{Command: o.Command, Dir: o.Dir, Store: store + "/store",
+			Brokers: []string{o.Broker}, Topic: o.Topic,
 			Levels: o.Levels, Webhook: receiver.URL, Set: o.Set}},
 		producer: &producer{stream: s, feed: feed, faults: due, every: max(int64(o.FaultEvery.Seconds()*o.Rate), 1)}}
 	r := &Report{Struck: map[string]int{}, Impossible: map[string]string{}}
@@ -206,7 +208,8 @@ func (w *World) judge(r *Report, got []rig.Receipt) {
 		case len(alerts) > 1:
 			what := p.planted[i].Anomaly + " of " + strings.Join(p.planted[i].Transactions, " ")
 			for _, x := range alerts {
-				what += fmt.Sprintf("; %s, %s at %s of %s", x.Alert.ID, x.Alert.Name, x.Alert.Level, strings.Join(x.Alert.Transactions, " "))
+				what += fmt.Sprintf("; %s, %s at %s of %s", x.Alert.ID, x.Alert.Name, x.Alert.Level,
+					strings.Join(x.Alert.Transactions, " "))
 			}
 			r.Doubled = append(r.Doubled, what)
 		}
@@ -239,7 +242,8 @@ func (r *Report) Wrong() []string {
 		out = append(out, "one anomaly is alerts of several ids: "+x)
 	}
 	for _, x := range r.Invented {
-		out = append(out, fmt.Sprintf("alert %s, %s of %s, was not planted: %s", x.Alert.ID, x.Alert.Name, strings.Join(x.Alert.Transactions, " "), x.Alert.Summary))
+		out = append(out, fmt.Sprintf("alert %s, %s of %s, was not planted: %s", x.Alert.ID, x.Alert.Name,
+			strings.Join(x.Alert.Transactions, " "), x.Alert.Summary))
 	}
 	for _, x := range r.Exits {
 		out = append(out, fmt.Sprintf("the monitor ended by itself, with status %d: %s", x.Status, x.Said))
@@ -252,7 +256,8 @@ func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d transactions in %v: %d of %d planted anomalies alerted, %d invented, %d deliveries\n",
 		r.Transactions, r.Took.Round(time.Second), r.Found, r.Planted, len(r.Invented), r.Deliveries)
-	fmt.Fprintf(&b, "the monitor was started %d times, ended by itself %d times, and took at most %d MB\n", r.Starts, len(r.Exits), r.Peak/1e6)
+	fmt.Fprintf(&b, "the monitor was started %d times, ended by itself %d times, and took at most %d MB\n", r.Starts,
+		len(r.Exits), r.Peak/1e6)
 	fmt.Fprintf(&b, "%d records lost, %d sent twice, %d with a wrong clock\n", r.Lost, r.Redelivered, r.Stepped)
 	for _, name := range sorted(r.Struck) {
 		fmt.Fprintf(&b, "  %-10s %d times\n", name, r.Struck[name])

@@ -49,7 +49,8 @@ func (x suite) comesBack(t *testing.T) {
 		Alerts:      []store.Alert{NewAlert("b"), NewAlert("a")},
 		Notices:     Notices("b", "a"),
 	})
-	commit(t, s, store.Commit{Offsets: map[string]map[int]int64{"topic": {3: 20}}, Alerts: []store.Alert{NewAlert("c")}, Notices: Notices("c")})
+	commit(t, s, store.Commit{Offsets: map[string]map[int]int64{"topic": {3: 20}}, Alerts: []store.Alert{NewAlert("c")},
+		Notices: Notices("c")})
 	if err := s.Delivered(ctx, "web", "b"); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,8 @@ func (x suite) comesBack(t *testing.T) {
 	}
 	s = open(t, p, x.opt)
 	same(t, want, x.read(t, s))
-	commit(t, s, store.Commit{DeadLetters: []store.DeadLetter{Letter(99, "x")}, Alerts: []store.Alert{NewAlert("0")}, Notices: Notices("0")})
+	commit(t, s, store.Commit{DeadLetters: []store.DeadLetter{Letter(99, "x")}, Alerts: []store.Alert{NewAlert("0")},
+		Notices: Notices("0")})
 	d := x.read(t, s)
 	if got := d.Letters[2].ID; got != 2 {
 		t.Errorf("dead letter after reopening has ID %d", got)
@@ -151,12 +153,14 @@ func (x suite) invalidCommits(t *testing.T) {
 	s := open(t, x.newPlace(t), x.opt)
 	good := store.Commit{Offsets: map[string]map[int]int64{"topic": {0: 5}}}
 	for name, bad := range map[string]store.Commit{
-		"no alert ID":        {Alerts: []store.Alert{{}}},
-		"long alert ID":      {Alerts: []store.Alert{NewAlert(strings.Repeat("x", store.LimitName+1))}},
-		"large body":         {Alerts: []store.Alert{{ID: "a", Body: make([]byte, store.LimitBody+1)}}},
-		"no notice ID":       {Notices: Notices("")},
-		"large notice":       {Notices: []store.Notice{{ID: "a", Body: make([]byte, store.LimitNotice+1)}}},
-		"many notices":       {Notices: []store.Notice{{ID: "a", Body: make([]byte, 70<<10)}, {ID: "b", Body: make([]byte, 70<<10)}, {ID: "c", Body: make([]byte, 70<<10)}, {ID: "d", Body: make([]byte, 70<<10)}, {ID: "e", Body: make([]byte, 70<<10)}, {ID: "f", Body: make([]byte, 70<<10)}}},
+		"no alert ID":   {Alerts: []store.Alert{{}}},
+		"long alert ID": {Alerts: []store.Alert{NewAlert(strings.Repeat("x", store.LimitName+1))}},
+		"large body":    {Alerts: []store.Alert{{ID: "a", Body: make([]byte, store.LimitBody+1)}}},
+		"no notice ID":  {Notices: Notices("")},
+		"large notice":  {Notices: []store.Notice{{ID: "a", Body: make([]byte, store.LimitNotice+1)}}},
+		"many notices": {Notices: []store.Notice{{ID: "a", Body: make([]byte, 70<<10)},
+			{ID: "b", Body: make([]byte, 70<<10)}, {ID: "c", Body: make([]byte, 70<<10)}, {ID: "d", Body: make([]byte, 70<<10)},
+			{ID: "e", Body: make([]byte, 70<<10)}, {ID: "f", Body: make([]byte, 70<<10)}}},
 		"many handled":       {Handled: make([]store.Handled, store.LimitHandled+1)},
 		"large life":         {Life: make([]byte, store.LimitLife+1)},
 		"no source":          {Offsets: map[string]map[int]int64{"": {0: 1}}},
@@ -273,7 +277,8 @@ func (x suite) concurrent(t *testing.T) {
 			for i := range each {
 				id := fmt.Sprintf("%d-%02d", w, i)
 				c := store.Commit{Offsets: map[string]map[int]int64{"topic": {w: int64(i)}},
-					DeadLetters: []store.DeadLetter{Letter(int64(w*each+i), "x")}, Alerts: []store.Alert{NewAlert(id)}, Notices: Notices(id)}
+					DeadLetters: []store.DeadLetter{Letter(int64(w*each+i), "x")}, Alerts: []store.Alert{NewAlert(id)},
+					Notices: Notices(id)}
 				if err := s.Commit(ctx, c); err != nil {
 					t.Error(err)
 				}
@@ -288,7 +293,9 @@ func (x suite) concurrent(t *testing.T) {
 	}
 	wg.Wait()
 	d := x.read(t, s)
-	if len(d.Letters) != workers*each || len(d.Alerts) != workers*each || len(d.Outbox["web"]) != 0 || len(d.Outbox["kafka"]) != workers*each {
-		t.Fatalf("%d letters, %d alerts, %d and %d to deliver", len(d.Letters), len(d.Alerts), len(d.Outbox["web"]), len(d.Outbox["kafka"]))
+	if len(d.Letters) != workers*each || len(d.Alerts) != workers*each || len(d.Outbox["web"]) != 0 ||
+		len(d.Outbox["kafka"]) != workers*each {
+		t.Fatalf("%d letters, %d alerts, %d and %d to deliver", len(d.Letters), len(d.Alerts), len(d.Outbox["web"]),
+			len(d.Outbox["kafka"]))
 	}
 }

@@ -39,7 +39,11 @@ func Read(s store.Store, sources, receivers []string) (Dump, error) {
 		}
 		d.Offsets[src] = o
 	}
-	if err := s.DeadLetters(ctx, func(l store.DeadLetter) bool { d.Letters = append(d.Letters, l); return true }); err != nil {
+	if err := s.DeadLetters(ctx, func(l store.DeadLetter) bool {
+		d.Letters = append(d.Letters,
+			l)
+		return true
+	}); err != nil {
 		return d, err
 	}
 	if err := s.Pending(ctx, func(a store.Alert) bool {
@@ -60,7 +64,11 @@ func Read(s store.Store, sources, receivers []string) (Dump, error) {
 		return d, err
 	}
 	for _, r := range receivers {
-		if err := s.Undelivered(ctx, r, func(n store.Notice) bool { d.Outbox[r] = append(d.Outbox[r], n.ID); return true }); err != nil {
+		if err := s.Undelivered(ctx, r, func(n store.Notice) bool {
+			d.Outbox[r] = append(d.Outbox[r],
+				n.ID)
+			return true
+		}); err != nil {
 			return d, err
 		}
 	}
@@ -70,7 +78,8 @@ func Read(s store.Store, sources, receivers []string) (Dump, error) {
 // Letter makes a dead letter that differs from others by its offset.
 func Letter(offset int64, value string) store.DeadLetter {
 	return store.DeadLetter{Pos: record.Position{Source: "topic", Kafka: true, Partition: 3, Offset: offset},
-		Reason: "syntax", Detail: "ops: not a list", Time: 1_732_160_000_000_000_000 + offset, Value: []byte(value), Size: len(value)}
+		Reason: "syntax", Detail: "ops: not a list", Time: 1_732_160_000_000_000_000 + offset, Value: []byte(value),
+		Size: len(value)}
 }
 
 // NewAlert makes an alert.
@@ -156,4 +165,5 @@ func same(t *testing.T, want, got any) {
 }
 
 // Blobs makes cmp compare long values as a whole.
-var Blobs = cmp.FilterValues(func(a, b []byte) bool { return len(a) > 1000 || len(b) > 1000 }, cmp.Comparer(bytes.Equal))
+var Blobs = cmp.FilterValues(func(a, b []byte) bool { return len(a) > 1000 || len(b) > 1000 },
+	cmp.Comparer(bytes.Equal))

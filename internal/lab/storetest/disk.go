@@ -385,7 +385,8 @@ func (m *memory) Alerts(ctx context.Context, f func(store.Alert) bool) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range slices.SortedFunc(slices.Values(c.alerts), func(a, b stored) int { return cmp.Compare(a.ID, b.ID) }) {
+	for _, a := range slices.SortedFunc(slices.Values(c.alerts),
+		func(a, b stored) int { return cmp.Compare(a.ID, b.ID) }) {
 		if !f(store.Alert{ID: a.ID, Body: append([]byte{}, a.Body...)}) {
 			break
 		}
@@ -433,7 +434,8 @@ func (m *memory) Expire(ctx context.Context, e store.Expiry) (int, error) {
 	gone := map[string]bool{}
 	for _, a := range c.alerts {
 		tooMany := e.Max > 0 && len(c.alerts)-len(gone) > e.Max
-		if (a.at < e.Before || tooMany) && a.News == 0 && (e.Keep == nil || !e.Keep(store.Alert{ID: a.ID, Body: append([]byte{}, a.Body...)})) {
+		if (a.at < e.Before || tooMany) && a.News == 0 &&
+			(e.Keep == nil || !e.Keep(store.Alert{ID: a.ID, Body: append([]byte{}, a.Body...)})) {
 			gone[a.ID] = true
 		}
 	}
@@ -546,8 +548,10 @@ func (m *memory) Stats(ctx context.Context) (store.Stats, error) {
 	if err != nil {
 		return store.Stats{}, err
 	}
-	st := store.Stats{DeadLetters: int64(len(c.letters)), DeadLetterBytes: c.bytes, DeadLettersDropped: int64(c.nextID) - int64(len(c.letters)),
-		Alerts: int64(len(c.alerts)), AlertsDropped: c.raised - int64(len(c.alerts)), JournalEntries: int64(len(c.journal)), JournalDrop: c.drop}
+	st := store.Stats{DeadLetters: int64(len(c.letters)), DeadLetterBytes: c.bytes,
+		DeadLettersDropped: int64(c.nextID) - int64(len(c.letters)),
+		Alerts:             int64(len(c.alerts)), AlertsDropped: c.raised - int64(len(c.alerts)),
+		JournalEntries: int64(len(c.journal)), JournalDrop: c.drop}
 	for i, e := range c.journal {
 		if i == 0 {
 			st.JournalFirst = e.Number

@@ -29,16 +29,22 @@ func (x suite) pending(t *testing.T) {
 	commit(t, s, store.Commit{Alerts: []store.Alert{found("b", "2", 1), found("a", "1", 1)}}) // a is the same: replayed
 	same(t, map[string]int{"b": 2, "a": 1}, x.read(t, s).Pending)
 	var order []string
-	if err := s.Pending(ctx, func(a store.Alert) bool { order = append(order, a.ID+string(a.Body)); return true }); err != nil {
+	if err := s.Pending(ctx, func(a store.Alert) bool {
+		order = append(order,
+			a.ID+string(a.Body))
+		return true
+	}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, []string{"b2", "a1"}, order) // the oldest first, as it is now
 	order = nil
-	if err := s.Pending(ctx, func(a store.Alert) bool { order = append(order, a.ID); return false }); err != nil || len(order) != 1 {
+	if err := s.Pending(ctx, func(a store.Alert) bool { order = append(order, a.ID); return false }); err != nil ||
+		len(order) != 1 {
 		t.Fatalf("%v, %v", order, err)
 	}
 	// One more came while the first was worked on.
-	commit(t, s, store.Commit{Handled: []store.Handled{{ID: "b", News: 1}, {ID: "gone", News: 5}}, Life: []byte("one"), Notices: Notices("n")})
+	commit(t, s, store.Commit{Handled: []store.Handled{{ID: "b", News: 1}, {ID: "gone", News: 5}}, Life: []byte("one"),
+		Notices: Notices("n")})
 	same(t, map[string]int{"b": 1, "a": 1}, x.read(t, s).Pending)
 	commit(t, s, store.Commit{Handled: []store.Handled{{ID: "b", News: 1}, {ID: "a", News: 1}}, Life: []byte("two")})
 	want := x.read(t, s)

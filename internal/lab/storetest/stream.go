@@ -179,13 +179,16 @@ func (x suite) checkpoints(t *testing.T) {
 	s := forever(t, p)
 	big := NewEntry(3, 5<<20).Data
 	commit(t, s, store.Commit{Checkpoints: map[string][]byte{"a": big, "ab": {}}})
-	same(t, map[string]History{"a": {big, map[string]string{}}, "ab": {[]byte{}, map[string]string{}}}, x.stream(t, s).Histories)
+	same(t, map[string]History{"a": {big, map[string]string{}}, "ab": {[]byte{}, map[string]string{}}},
+		x.stream(t, s).Histories)
 	s = reopen(t, p, s)
-	same(t, map[string]History{"a": {big, map[string]string{}}, "ab": {[]byte{}, map[string]string{}}}, x.stream(t, s).Histories)
+	same(t, map[string]History{"a": {big, map[string]string{}}, "ab": {[]byte{}, map[string]string{}}},
+		x.stream(t, s).Histories)
 	commit(t, s, store.Commit{Checkpoints: map[string][]byte{"a": []byte("small"), "ab": big}})
 	commit(t, s, store.Commit{Checkpoints: map[string][]byte{"ab": nil}})
 	s = reopen(t, p, s)
-	same(t, map[string]History{"a": {[]byte("small"), map[string]string{}}, "ab": {nil, map[string]string{}}}, x.stream(t, s).Histories)
+	same(t, map[string]History{"a": {[]byte("small"), map[string]string{}}, "ab": {nil, map[string]string{}}},
+		x.stream(t, s).Histories)
 	if err := s.Commit(ctx, store.Commit{Checkpoints: map[string][]byte{"": {1}}}); err == nil {
 		t.Error("a history without a name was committed")
 	}
@@ -274,7 +277,8 @@ func (x suite) manyHistories(t *testing.T) {
 	s := forever(t, p)
 	const many = 4096
 	commits := func(n int) store.Commit {
-		c := store.Commit{Checkpoints: map[string][]byte{}, Journal: []store.Entry{NewEntry(uint64(n), 100)}, Offsets: map[string]map[int]int64{"topic": {0: int64(n)}}}
+		c := store.Commit{Checkpoints: map[string][]byte{}, Journal: []store.Entry{NewEntry(uint64(n), 100)},
+			Offsets: map[string]map[int]int64{"topic": {0: int64(n)}}}
 		for i := range many {
 			name := fmt.Sprintf("%d-%d", n, i)
 			c.Checkpoints[name] = fmt.Append(nil, "checkpoint of ", name)

@@ -37,7 +37,8 @@ func openBadger(_ context.Context, o Options) (Database, error) {
 		WithMemTableSize(8 << 20).WithNumMemtables(2).WithBlockCacheSize(1 << 20).WithIndexCacheSize(1 << 20).
 		WithValueLogFileSize(16 << 20).WithNumCompactors(2).WithMetricsEnabled(false))
 	if err != nil {
-		return nil, &Error{Option: "--target", What: u.Path + " can't be opened", Err: err, Do: "name a folder that nobody else has open"}
+		return nil, &Error{Option: "--target", What: u.Path + " can't be opened", Err: err,
+			Do: "name a folder that nobody else has open"}
 	}
 	return &badgerStore{Node{Name: filepath.Base(u.Path), address: u.Path}, db}, nil
 }
@@ -53,14 +54,16 @@ func onlyBadgers(path string) error {
 		err = os.Mkdir(path, 0o700)
 	}
 	if err != nil {
-		return &Error{Option: "--target", What: path + " can't be used", Err: err, Do: "name a folder that may be read and written, in one that is there"}
+		return &Error{Option: "--target", What: path + " can't be used", Err: err,
+			Do: "name a folder that may be read and written, in one that is there"}
 	}
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case name == badger.ManifestFilename, name == badger.KeyRegistryFileName, name == "DISCARD", name == "LOCK":
 		case slices.Contains([]string{".sst", ".mem", ".vlog"}, filepath.Ext(name)):
 		default:
-			return &Error{Option: "--target", What: fmt.Sprintf("%s holds %s, which no Badger store has", path, name), Do: "name a folder of the canary's own"}
+			return &Error{Option: "--target", What: fmt.Sprintf("%s holds %s, which no Badger store has", path, name),
+				Do: "name a folder of the canary's own"}
 		}
 	}
 	return nil
@@ -73,7 +76,8 @@ func (b *badgerStore) ours() error {
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			if key := it.Item().Key(); !bytes.HasPrefix(key, badgerKey(Item{})) {
-				return &Error{Option: "--target", What: fmt.Sprintf("%s has the key %.40q, which no canary has written", b.node.address, key), Do: "name a folder of the canary's own"}
+				return &Error{Option: "--target", What: fmt.Sprintf("%s has the key %.40q, which no canary has written",
+					b.node.address, key), Do: "name a folder of the canary's own"}
 			}
 		}
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// etcdCluster is etcd. A transaction reads at the revision of its first read, keeps its writes to itself, and sends them
-// with comparisons of what may not have changed since.
+// etcdCluster is etcd. A transaction reads at the revision of its first read, keeps its writes to itself, and sends
+// them with comparisons of what may not have changed since.
 type etcdCluster struct {
 	nodes    []Node
 	first    Node                       // where it is prepared
@@ -31,7 +31,8 @@ type etcdCluster struct {
 }
 
 func openEtcd(ctx context.Context, o Options) (Database, error) {
-	level, err := isolation(o.Isolation, map[string]string{"serializable": "reads", "snapshot": "writes", "serializable-stale-reads": "stale"})
+	level, err := isolation(o.Isolation, map[string]string{"serializable": "reads", "snapshot": "writes",
+		"serializable-stale-reads": "stale"})
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +46,14 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 	for _, n := range e.nodes {
 		u, err := url.Parse(n.address)
 		if err != nil || u.Host == "" {
-			return nil, &Error{Option: n.option, What: "the address can't be read", Do: "write it as etcd://user:password@host:2379"}
+			return nil, &Error{Option: n.option, What: "the address can't be read",
+				Do: "write it as etcd://user:password@host:2379"}
 		}
 		if err := parametersOf(n.option, u, "tls"); err != nil {
 			return nil, err
 		}
-		c := clientv3.Config{Endpoints: []string{"http://" + u.Host}, DialTimeout: connectMax, Context: context.WithoutCancel(ctx), Logger: zap.NewNop()}
+		c := clientv3.Config{Endpoints: []string{"http://" + u.Host}, DialTimeout: connectMax,
+			Context: context.WithoutCancel(ctx), Logger: zap.NewNop()}
 		if u.Query().Get("tls") == "true" {
 			c.Endpoints[0] = "https://" + u.Host
 		}
@@ -78,7 +81,8 @@ func (e *etcdCluster) look(ctx context.Context, n Node) error {
 	return letIn(n, err, unanswered(n, err, e.Fault(err)))
 }
 
-// client is a node's, made when first asked for, and again after that failed: one with an account asks the node for a token then.
+// client is a node's, made when first asked for, and again after that failed: one with an account asks the node for a
+// token then.
 func (e *etcdCluster) client(n Node) (*clientv3.Client, error) {
 	if made, there := e.clients.Load(n.Name); there {
 		return made.(*clientv3.Client), nil
@@ -115,10 +119,13 @@ func codeOf(err error) codes.Code {
 func letIn(n Node, err, otherwise error) error {
 	switch codeOf(err) {
 	case codes.PermissionDenied:
-		return &Error{Option: n.option, What: "the account at " + n.Name + " may not read and write keys that begin with " + Space + "/", Err: err,
+		return &Error{Option: n.option, What: "the account at " + n.Name + " may not read and write keys that begin with " +
+			Space + "/", Err: err,
 			Do: "etcdctl role grant-permission ROLE --prefix readwrite " + Space + "/"}
-	case codes.Unauthenticated, codes.InvalidArgument: // the last is how it says that a name or password is missing, or wrong
-		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
+	case codes.Unauthenticated, codes.InvalidArgument:
+		// the last is how it says that a name or password is missing, or wrong
+		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: err,
+			Do: "check user and password"}
 	}
 	return otherwise
 }
@@ -167,8 +174,8 @@ func (e *etcdCluster) Connect(ctx context.Context, at Node, settings []Setting) 
 	return &etcdSession{client: client, compares: e.compares, stale: e.stale}, err
 }
 
-// Observe implements Observer: a member has nothing to say of itself, but answers. The client waits for a connection, so that a
-// short outage shows in the state of that alone.
+// Observe implements Observer: a member has nothing to say of itself, but answers. The client waits for a connection,
+// so that a short outage shows in the state of that alone.
 func (e *etcdCluster) Observe(ctx context.Context, at Node) (State, error) {
 	client, err := e.client(at)
 	if err != nil {
@@ -218,7 +225,8 @@ type etcdSession struct {
 }
 
 func (s *etcdSession) Begin(context.Context) error {
-	*s = etcdSession{client: s.client, compares: s.compares, stale: s.stale, read: map[string]bool{}, writes: map[Item]string{}}
+	*s = etcdSession{client: s.client, compares: s.compares, stale: s.stale, read: map[string]bool{},
+		writes: map[Item]string{}}
 	return nil
 }
 

@@ -41,11 +41,15 @@ func openMySQL(ctx context.Context, o Options) (Database, error) {
 		c, err := mySQLConnector(n.address)
 		if err != nil {
 			m.Close()
-			return nil, &Error{Option: n.option, What: "the address can't be read", Err: err, Do: "write it as mysql://user:password@host:3306/?tls=true"}
+			return nil, &Error{Option: n.option, What: "the address can't be read", Err: err,
+				Do: "write it as mysql://user:password@host:3306/?tls=true"}
 		}
 		m.pools[n.Name] = sql.OpenDB(c)
 	}
-	if m.first, err = lookAt(ctx, m.nodes, func(ctx context.Context, n Node) error { return m.look(ctx, n, o.AllowSuperuser) }); err != nil {
+	if m.first, err = lookAt(ctx, m.nodes, func(ctx context.Context,
+		n Node) error {
+		return m.look(ctx, n, o.AllowSuperuser)
+	}); err != nil {
 		m.Close()
 		return nil, err
 	}
@@ -90,11 +94,14 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	var said *driver.MySQLError
 	switch {
 	case errors.As(err, &said) && (said.Number == 1045 || said.Number == 1044 || said.Number == 1698):
-		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: said, Do: "check user and password"}
+		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: said,
+			Do: "check user and password"}
 	case err == nil: // a node of a cluster without a quorum refuses whatever has a table
 		var name, status string
-		if err = m.pools[n.Name].QueryRowContext(ctx, "show status like 'wsrep_cluster_status'").Scan(&name, &status); err == nil && status == "non-Primary" {
-			return fmt.Errorf("%s: the cluster of %s has no quorum (wsrep_cluster_status is non-Primary); bring its other nodes back, or, "+
+		if err = m.pools[n.Name].QueryRowContext(ctx, "show status like 'wsrep_cluster_status'").
+			Scan(&name, &status); err == nil && status == "non-Primary" {
+			return fmt.Errorf("%s: the cluster of %s has no quorum (wsrep_cluster_status is non-Primary); bring its other "+
+				"nodes back, or, "+
 				"if they are gone for good, SET GLOBAL wsrep_provider_options='pc.bootstrap=YES' there", n.option, n.Name)
 		} else if errors.Is(err, sql.ErrNoRows) {
 			err = nil
@@ -104,7 +111,8 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	case err != nil:
 		return unanswered(n, err, m.Fault(err))
 	case readOnly && !n.Replica:
-		return &Error{Option: "--target", What: n.Name + " is read-only", Do: "give a node that takes writes, and this one with --replica"}
+		return &Error{Option: "--target", What: n.Name + " is read-only",
+			Do: "give a node that takes writes, and this one with --replica"}
 	}
 	product, oldest := "MySQL", 8
 	if name, _, ok := strings.Cut(version, "-MariaDB"); ok {
@@ -115,7 +123,8 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	}
 	m.version.Store(product + " " + version)
 	if m.mayAnything(ctx, n) && !superuser {
-		return &Error{Option: n.option, What: "the account at " + n.Name + " may do anything, and a canary needs no such rights",
+		return &Error{Option: n.option, What: "the account at " + n.Name +
+			" may do anything, and a canary needs no such rights",
 			Do: "make it one: CREATE USER canary …; GRANT ALL ON " + Space + ".* TO canary; or say --allow-superuser"}
 	}
 	return nil
@@ -150,11 +159,13 @@ func (m *mySQL) Close() {
 func (m *mySQL) owned(ctx context.Context) (tables int, err error) {
 	db := m.pools[m.first.Name]
 	var ours int
-	if err := db.QueryRowContext(ctx, "select count(*), coalesce(sum(table_comment = ?), 0) from information_schema.tables where table_schema = ?", made, Space).Scan(&tables, &ours); err != nil {
+	if err := db.QueryRowContext(ctx, "select count(*), coalesce(sum(table_comment = ?), 0) from "+
+		"information_schema.tables where table_schema = ?", made, Space).Scan(&tables, &ours); err != nil {
 		return 0, err
 	}
 	if tables != ours {
-		return 0, &Error{Option: "--target", What: "the server has a database " + Space + " with tables that no canary of this version has made",
+		return 0, &Error{Option: "--target", What: "the server has a database " + Space +
+			" with tables that no canary of this version has made",
 			Do: "rename it, or drop it if it is an older canary's"}
 	}
 	return tables, nil
@@ -169,7 +180,8 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 		for _, text := range texts {
 			if _, err := db.ExecContext(ctx, text); err != nil {
 				if m.Fault(err).Reason == Denied {
-					return &Error{Option: "--target", What: "the account may not make the database " + Space, Err: err, Do: "GRANT ALL ON " + Space + ".* TO it"}
+					return &Error{Option: "--target", What: "the account may not make the database " + Space, Err: err,
+						Do: "GRANT ALL ON " + Space + ".* TO it"}
 				}
 				return err
 			}
@@ -177,7 +189,8 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 		return nil
 	}
 	if err := run("create database if not exists "+Space,
-		"create table if not exists "+Space+".items (name varchar(64) character set ascii collate ascii_bin primary key, value bigint, elements mediumtext)"+
+		"create table if not exists "+Space+".items (name varchar(64) character set ascii collate ascii_bin primary key, "+
+			"value bigint, elements mediumtext)"+
 			" engine=InnoDB comment='"+made+"'"); err != nil {
 		return err
 	}
@@ -222,7 +235,8 @@ func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Sessi
 			s.Close()
 			if i >= own && errors.As(err, new(*driver.MySQLError)) {
 				set := settings[i-own]
-				return nil, &Error{Option: "--session-settings", What: "the database does not take " + set.Name + "=" + set.Value, Err: err, Do: "see SHOW VARIABLES for what there is"}
+				return nil, &Error{Option: "--session-settings", What: "the database does not take " + set.Name + "=" + set.Value,
+					Err: err, Do: "see SHOW VARIABLES for what there is"}
 			}
 			return nil, err
 		}
@@ -241,8 +255,8 @@ func literal(value string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(value, `\`, `\\`), "'", "''") + "'"
 }
 
-// Fault reads the server's error number. A commit that ends with 1180 (an error of the engine's) or 1213 in a cluster has been undone by
-// certification; 1180 is ambiguous, and left so.
+// Fault reads the server's error number. A commit that ends with 1180 (an error of the engine's) or 1213 in a cluster
+// has been undone by certification; 1180 is ambiguous, and left so.
 func (m *mySQL) Fault(err error) Fault {
 	var said *driver.MySQLError
 	switch {
@@ -284,7 +298,8 @@ func (m *mySQL) Observe(ctx context.Context, at Node) (State, error) {
 		return State{}, err
 	}
 	var name string
-	if err := db.QueryRowContext(ctx, "show global status like 'wsrep_local_state_comment'").Scan(&name, &s.Cluster); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err := db.QueryRowContext(ctx, "show global status like 'wsrep_local_state_comment'").
+		Scan(&name, &s.Cluster); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return State{}, err
 	}
 	if at.Replica {
@@ -296,7 +311,8 @@ func (m *mySQL) Observe(ctx context.Context, at Node) (State, error) {
 
 // replicaAge is how far a replica says that it is behind; -1 if it does not, or the account may not ask.
 func replicaAge(ctx context.Context, db *sql.DB) time.Duration {
-	for _, statement := range []string{"show replica status", "show slave status"} { // MySQL 8.0.22 and MariaDB 10.5, and before
+	// MySQL 8.0.22 and MariaDB 10.5, and before
+	for _, statement := range []string{"show replica status", "show slave status"} {
 		rows, err := db.QueryContext(ctx, statement)
 		if err != nil {
 			continue

@@ -41,7 +41,8 @@ const (
 var limits = []Setting{{"statement_timeout", ms(statementMax)}, {"lock_timeout", ms(lockMax)},
 	{"idle_in_transaction_session_timeout", ms(statementMax)}}
 
-// atHand begins a transaction in which a hot standby can be asked. It refuses the level serializable, its default perhaps.
+// atHand begins a transaction in which a hot standby can be asked. It refuses the level serializable, its default
+// perhaps.
 const atHand = "begin isolation level repeatable read read only"
 
 func openPostgres(ctx context.Context, o Options) (Database, error) {
@@ -50,8 +51,9 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{nodes: nodesOf(o), configs: map[string]*pgx.ConnConfig{}, superuser: o.AllowSuperuser, observers: map[string]*pgSession{},
-		begin: "begin isolation level " + level, beginAtHand: "begin isolation level " + level + " read only"}
+	p := &postgres{nodes: nodesOf(o), configs: map[string]*pgx.ConnConfig{}, superuser: o.AllowSuperuser,
+		observers: map[string]*pgSession{},
+		begin:     "begin isolation level " + level, beginAtHand: "begin isolation level " + level + " read only"}
 	if level == "serializable" {
 		p.beginAtHand = atHand
 	}
@@ -62,7 +64,8 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 		}
 		c.ConnectTimeout = connectMax
 		c.RuntimeParams["application_name"] = "isowatch-canary"
-		if n.Replica && c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement { // nothing is prepared before BEGIN: see atHand
+		// nothing is prepared before BEGIN: see atHand
+		if n.Replica && c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 			c.DefaultQueryExecMode = pgx.QueryExecModeExec
 		}
 		p.configs[n.Name], p.observers[n.Name] = c, &pgSession{}
@@ -73,7 +76,8 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 	return p, err
 }
 
-// PostgresAt is the node at an address that an option gives, as libpq has it, and how to connect to it. The error is an *Error.
+// PostgresAt is the node at an address that an option gives, as libpq has it, and how to connect to it. The error is
+// an *Error.
 func PostgresAt(option, address string) (Node, *pgx.ConnConfig, error) {
 	n := Node{address: address, option: option}
 	c, err := parsePostgres(n)
@@ -88,7 +92,8 @@ func parsePostgres(n Node) (*pgx.ConnConfig, error) {
 	c, err := pgx.ParseConfig(n.address)
 	if err != nil { // its text has the password taken out, and names what it could not read
 		return nil, &Error{Option: n.option, What: "the address can't be read", Err: err,
-			Do: "write it as postgres://user:password@host:port/database?sslmode=require; in a password write %2F for /, %25 for %, %23 for #"}
+			Do: "write it as postgres://user:password@host:port/database?sslmode=require; in a password write %2F for /, %25 " +
+				"for %, %23 for #"}
 	}
 	return c, nil
 }
@@ -116,11 +121,14 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 	}
 	switch {
 	case standby && !n.Replica:
-		return &Error{Option: "--target", What: n.Name + " is a standby, which takes no writes", Do: "give its primary, and it with --replica"}
+		return &Error{Option: "--target", What: n.Name + " is a standby, which takes no writes",
+			Do: "give its primary, and it with --replica"}
 	case !standby && n.Replica:
-		return &Error{Option: "--replica", What: n.Name + " is no standby", Do: "give it with --target, or the standby that is meant"}
+		return &Error{Option: "--replica", What: n.Name + " is no standby",
+			Do: "give it with --target, or the standby that is meant"}
 	case super && !p.superuser:
-		return &Error{Option: n.option, What: "the account at " + n.Name + " is a superuser's, and a canary needs no such rights",
+		return &Error{Option: n.option, What: "the account at " + n.Name +
+			" is a superuser's, and a canary needs no such rights",
 			Do: "make it one: CREATE ROLE canary LOGIN; GRANT CREATE ON DATABASE … TO canary; or say --allow-superuser"}
 	}
 	p.version.Store(version)
@@ -137,7 +145,8 @@ func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
 	cfg := p.configs[n.Name]
 	c, err := pgx.ConnectConfig(ctx, cfg)
 	// What a server has said tells more than that it had refused to be spoken to over TLS before.
-	if said := new(pgconn.PgError); errors.As(err, &said) && !slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != cfg.Host }) {
+	if said := new(pgconn.PgError); errors.As(err, &said) &&
+		!slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != cfg.Host }) {
 		err = said
 	}
 	return c, refused(n, err)
@@ -149,16 +158,21 @@ func refused(n Node, err error) error {
 	if errors.As(err, &said) {
 		switch said.Code {
 		case "28P01", "28000":
-			return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: said, Do: "check user, password and pg_hba.conf"}
+			return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: said,
+				Do: "check user, password and pg_hba.conf"}
 		case "3D000":
-			return &Error{Option: n.option, What: n.Name + " has no such database", Err: said, Do: "name one that is there: postgres://host/database"}
+			return &Error{Option: n.option, What: n.Name + " has no such database", Err: said,
+				Do: "name one that is there: postgres://host/database"}
 		case "42501":
-			return &Error{Option: n.option, What: n.Name + " does not let the account into the database", Err: said, Do: "GRANT CONNECT ON DATABASE … TO it"}
+			return &Error{Option: n.option, What: n.Name + " does not let the account into the database", Err: said,
+				Do: "GRANT CONNECT ON DATABASE … TO it"}
 		case "42704", "22023", "08P01": // the last is how a pooler says it
-			return &Error{Option: n.option, What: n.Name + " does not take a parameter of the address", Err: said, Do: "leave it out, or see SHOW ALL for what there is"}
+			return &Error{Option: n.option, What: n.Name + " does not take a parameter of the address", Err: said,
+				Do: "leave it out, or see SHOW ALL for what there is"}
 		}
 	}
-	if text := fmt.Sprint(err); strings.Contains(text, "received unexpected message") || strings.Contains(text, "unknown message type") {
+	if text := fmt.Sprint(err); strings.Contains(text, "received unexpected message") ||
+		strings.Contains(text, "unknown message type") {
 		return &Error{Option: n.option, What: n.Name + " answers, and not as PostgreSQL does",
 			Do: "check host and port, and what the address begins with"}
 	}
@@ -168,8 +182,9 @@ func refused(n Node, err error) error {
 // pooled is err, or says what is to be done where it shows a pooler that gives each transaction another's connection.
 func pooled(n Node, err error) error {
 	if said := new(pgconn.PgError); errors.As(err, &said) && (said.Code == "42P05" || said.Code == "26000") {
-		return &Error{Option: n.option, What: n.Name + " mixes up prepared statements, as a pooler of transactions does", Err: said,
-			Do: "add default_query_exec_mode=exec to the address's parameters"}
+		return &Error{Option: n.option, What: n.Name + " mixes up prepared statements, as a pooler of transactions does",
+			Err: said,
+			Do:  "add default_query_exec_mode=exec to the address's parameters"}
 	}
 	return err
 }
@@ -220,15 +235,17 @@ func (p *postgres) do(ctx context.Context, at Node, work func(*pgx.Conn) error) 
 // owned tells whether the schema is there, and refuses one that is not ours.
 func (p *postgres) owned(ctx context.Context, c *pgx.Conn) (bool, error) {
 	var comment string
-	err := own(ctx, c, `select coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace where nspname = $1`, []any{Space}, &comment)
+	err := own(ctx, c, `select coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace where nspname = $1`,
+		[]any{Space}, &comment)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil
 	case err != nil:
 		return false, err
 	case comment != made:
-		return false, &Error{Option: "--target", What: "the database has a schema " + Space + " that no canary of this version has made",
-			Do: "rename it, or drop it if it is an older canary's, or use another database"}
+		return false, &Error{Option: "--target",
+			What: "the database has a schema " + Space + " that no canary of this version has made",
+			Do:   "rename it, or drop it if it is an older canary's, or use another database"}
 	}
 	return true, nil
 }
@@ -240,7 +257,8 @@ func (p *postgres) Prepare(ctx context.Context) error {
 			return err
 		}
 		text := "create schema " + Space + "; comment on schema " + Space + " is '" + made + "';" +
-			"create table " + Space + ".items (key text collate \"C\" primary key, value bigint, elements text, numbers bigint[])"
+			"create table " + Space + ".items (key text collate \"C\" primary key, value bigint, elements text, numbers " +
+			"bigint[])"
 		if there {
 			if err := p.unused(ctx, c); err != nil {
 				return err
@@ -253,7 +271,8 @@ func (p *postgres) Prepare(ctx context.Context) error {
 		case f.Reason == Denied && there:
 			return anothers(err)
 		case f.Reason == Denied:
-			return &Error{Option: "--target", What: "the account may not make a schema", Err: err, Do: "GRANT CREATE ON DATABASE … TO it"}
+			return &Error{Option: "--target", What: "the account may not make a schema", Err: err,
+				Do: "GRANT CREATE ON DATABASE … TO it"}
 		}
 		return err
 	})
@@ -264,7 +283,8 @@ func (p *postgres) unused(ctx context.Context, c *pgx.Conn) error {
 	err := unused(ctx, func(ctx context.Context) (state int64, err error) {
 		return state, own(ctx, c, stateOf(Space+".items", "coalesce(elements, array_to_string(numbers, ','))"), nil, &state)
 	})
-	if said := new(pgconn.PgError); errors.As(err, &said) && (said.Code == "42501" || said.Code == "42P01") { // or there is no table
+	// or there is no table
+	if said := new(pgconn.PgError); errors.As(err, &said) && (said.Code == "42501" || said.Code == "42P01") {
 		return nil
 	}
 	return err
@@ -272,7 +292,8 @@ func (p *postgres) unused(ctx context.Context, c *pgx.Conn) error {
 
 // anothers says that the Space belongs to another account.
 func anothers(err error) error {
-	return &Error{Option: "--target", What: Space + " is another account's", Err: err, Do: "use that account, and --cleanup with it removes it"}
+	return &Error{Option: "--target", What: Space + " is another account's", Err: err,
+		Do: "use that account, and --cleanup with it removes it"}
 }
 
 func (p *postgres) Cleanup(ctx context.Context) error {
@@ -285,7 +306,8 @@ func (p *postgres) Cleanup(ctx context.Context) error {
 			err = own(ctx, c, "drop table if exists "+Space+".items; drop schema "+Space, nil)
 		}
 		if said := new(pgconn.PgError); errors.As(err, &said) && said.Code == "2BP01" { // dependent objects still exist
-			return &Error{Option: "--target", What: "what is not the canary's lies in " + Space + " or depends on it", Err: err, Do: "drop that first: " + said.Detail}
+			return &Error{Option: "--target", What: "what is not the canary's lies in " + Space + " or depends on it", Err: err,
+				Do: "drop that first: " + said.Detail}
 		}
 		if p.Fault(err).Reason == Denied {
 			return anothers(err)
@@ -309,11 +331,13 @@ func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Se
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range slices.Concat(limits[:1], settings) { // the first is taken, where no pooler mixes up what is prepared
+	// the first is taken, where no pooler mixes up what is prepared
+	for _, s := range slices.Concat(limits[:1], settings) {
 		if err := within(ctx, c, atHand, "select set_config($1, $2, true)", []any{s.Name, s.Value}); err != nil {
 			c.Close(context.WithoutCancel(ctx))
 			if err = pooled(at, err); !errors.As(err, new(*Error)) && p.Fault(err).Answered {
-				err = &Error{Option: "--session-settings", What: "the database does not take " + s.Name + "=" + s.Value, Err: err, Do: "see SHOW ALL for what there is"}
+				err = &Error{Option: "--session-settings", What: "the database does not take " + s.Name + "=" + s.Value, Err: err,
+					Do: "see SHOW ALL for what there is"}
 			}
 			return nil, err
 		}
@@ -351,7 +375,8 @@ func (p *postgres) Observe(ctx context.Context, at Node) (State, error) {
 	s := State{Age: -1, Server: o.conn.PgConn().Conn().RemoteAddr().String()}
 	err := within(ctx, o.conn, atHand, `select pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on',
 		extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8,
-		coalesce(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end::text, '')`, nil, &standby, &s.ReadOnly, &age, &position)
+		coalesce(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end::text, '')`, nil,
+		&standby, &s.ReadOnly, &age, &position)
 	if err != nil {
 		o.Close()
 		o.conn = nil
@@ -373,8 +398,8 @@ func (p *postgres) Observe(ctx context.Context, at Node) (State, error) {
 
 func ms(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// Fault reads the SQLSTATE (PostgreSQL, Appendix A). What ends the connection or the server answers nothing: a commit may
-// have been written before it.
+// Fault reads the SQLSTATE (PostgreSQL, Appendix A). What ends the connection or the server answers nothing: a commit
+// may have been written before it.
 func (p *postgres) Fault(err error) Fault {
 	var said *pgconn.PgError
 	switch {
@@ -405,7 +430,8 @@ func (p *postgres) Fault(err error) Fault {
 		switch class := said.Code[:min(2, len(said.Code))]; {
 		case strings.HasPrefix(said.Code, "57P"), class == "08":
 			reason, answered = Down, false
-		case !slices.Contains([]string{"22", "23", "25", "26", "40", "42", "55"}, class): // it is not about what was asked for
+		case !slices.Contains([]string{"22", "23", "25", "26", "40", "42", "55"}, class):
+			// it is not about what was asked for
 			answered = false
 		}
 	}
@@ -429,8 +455,8 @@ type ending struct {
 	err error
 }
 
-// Begin costs no round trip: the statement goes with the first one of the transaction, which is when PostgreSQL takes the
-// snapshot. ctx is watched for the transaction as a whole, as doing so in each statement costs more.
+// Begin costs no round trip: the statement goes with the first one of the transaction, which is when PostgreSQL takes
+// the snapshot. ctx is watched for the transaction as a whole, as doing so in each statement costs more.
 func (s *pgSession) Begin(ctx context.Context) error {
 	s.due, s.last, s.ended = true, false, nil
 	conn := s.conn.PgConn().Conn()

@@ -16,8 +16,8 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// redisServer is Redis, or what speaks its protocol: one primary and any number of replicas. A transaction reads what it
-// needs, under WATCH or not, keeps its writes to itself, and sends them between MULTI and EXEC.
+// redisServer is Redis, or what speaks its protocol: one primary and any number of replicas. A transaction reads what
+// it needs, under WATCH or not, keeps its writes to itself, and sends them between MULTI and EXEC.
 type redisServer struct {
 	nodes   []Node
 	first   Node                      // where it is prepared
@@ -39,7 +39,8 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 		return nil, err
 	}
 	redis.SetLogger(silent{})
-	r := &redisServer{nodes: nodesOf(o), options: map[string]*redis.Options{}, clients: map[string]*redis.Client{}, watch: watch == "yes"}
+	r := &redisServer{nodes: nodesOf(o), options: map[string]*redis.Options{}, clients: map[string]*redis.Client{},
+		watch: watch == "yes"}
 	for _, n := range r.nodes {
 		c, err := redis.ParseURL(n.address)
 		if err != nil {
@@ -47,7 +48,8 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 			if u := new(url.Error); errors.As(err, &u) { // its text has the password in it
 				err = u.Err
 			}
-			return nil, &Error{Option: n.option, What: "the address can't be read", Err: err, Do: "write it as redis://user:password@host:6379/0"}
+			return nil, &Error{Option: n.option, What: "the address can't be read", Err: err,
+				Do: "write it as redis://user:password@host:6379/0"}
 		}
 		c.MaxRetries = -1 // what failed is told, not tried again
 		c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.ContextTimeoutEnabled = connectMax, statementMax, statementMax, true
@@ -67,18 +69,23 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 func (r *redisServer) look(ctx context.Context, n Node) error {
 	said, err := r.info(ctx, n)
 	switch {
-	case err != nil && (strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONGPASS") || strings.HasPrefix(err.Error(), "NOPERM")):
-		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
+	case err != nil && (strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONGPASS") ||
+		strings.HasPrefix(err.Error(), "NOPERM")):
+		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: err,
+			Do: "check user and password"}
 	case err != nil && strings.Contains(err.Error(), "DB index is out of range"):
-		return &Error{Option: n.option, What: n.Name + " has no such database", Err: err, Do: "name one that is there: redis://host:6379/0"}
+		return &Error{Option: n.option, What: n.Name + " has no such database", Err: err,
+			Do: "name one that is there: redis://host:6379/0"}
 	case err != nil:
 		return unanswered(n, err, r.Fault(err))
 	}
 	switch replica := said["role"] == "slave"; {
 	case replica && !n.Replica:
-		return &Error{Option: "--target", What: n.Name + " is a replica, which takes no writes", Do: "give its primary, and it with --replica"}
+		return &Error{Option: "--target", What: n.Name + " is a replica, which takes no writes",
+			Do: "give its primary, and it with --replica"}
 	case !replica && n.Replica:
-		return &Error{Option: "--replica", What: n.Name + " is no replica", Do: "give it with --target, or the replica that is meant"}
+		return &Error{Option: "--replica", What: n.Name + " is no replica",
+			Do: "give it with --target, or the replica that is meant"}
 	}
 	r.version.Store(said["redis_version"])
 	if !n.Replica || said["master_link_status"] == "up" { // else it may not know yet
@@ -119,7 +126,8 @@ func (r *redisServer) Prepare(ctx context.Context) error { return r.Cleanup(ctx)
 // may is err, which may say that the account may not do something.
 func (r *redisServer) may(err error) error {
 	if r.Fault(err).Reason == Denied {
-		return &Error{Option: "--target", What: "the account may not do what a canary does", Err: err, Do: "ACL SETUSER it ~" + Space + ":* +@read +@write +@transaction +@connection +info"}
+		return &Error{Option: "--target", What: "the account may not do what a canary does", Err: err,
+			Do: "ACL SETUSER it ~" + Space + ":* +@read +@write +@transaction +@connection +info"}
 	}
 	return err
 }
@@ -155,7 +163,8 @@ func (r *redisServer) Discard(ctx context.Context, at Node, items []Item) error 
 	return err
 }
 
-// soon asks, and waits for the answer no longer than ctx lasts: the client looks at ctx before it asks, and not while it waits.
+// soon asks, and waits for the answer no longer than ctx lasts: the client looks at ctx before it asks, and not while
+// it waits.
 func soon[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	type answer struct {
 		T   T

@@ -21,22 +21,24 @@ type dialect struct {
 
 var (
 	postgresDialect = dialect{table: Space + ".items", key: "key", concat: "elements || ?"}
-	mySQLDialect    = dialect{table: Space + ".items", key: "name", concat: "concat(elements, ?)", begin: "start transaction"}
-	sqliteDialect   = dialect{table: "items", key: "name", concat: "elements || ?"}
+	mySQLDialect    = dialect{table: Space + ".items", key: "name", concat: "concat(elements, ?)",
+		begin: "start transaction"}
+	sqliteDialect = dialect{table: "items", key: "name", concat: "elements || ?"}
 )
 
 // row is one that a statement returns.
 type row interface{ Scan(into ...any) error }
 
-// statement is a text of SQL with ? for each argument, and what is called for each row that it returns; nil: it returns none.
+// statement is a text of SQL with ? for each argument, and what is called for each row that it returns; nil: it
+// returns none.
 type statement struct {
 	sql  string
 	args []any
 	row  func(row) error
 }
 
-// statements is what a Session does, as all databases say it that speak SQL. run runs some, one after the other, and tells how many
-// rows the last one met.
+// statements is what a Session does, as all databases say it that speak SQL. run runs some, one after the other, and
+// tells how many rows the last one met.
 type statements struct {
 	said dialect
 	run  func(ctx context.Context, all ...statement) (met int64, err error)
@@ -77,7 +79,8 @@ func put(out []record.Value, registers []Item) func(row) error {
 
 func (s *statements) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
 	out := absent(registers)
-	_, err := s.run(ctx, statement{"select " + s.said.key + ", value from " + s.said.table + " where " + s.said.key + " between ? and ?",
+	_, err := s.run(ctx, statement{"select " + s.said.key + ", value from " + s.said.table + " where " + s.said.key +
+		" between ? and ?",
 		[]any{registers[0].Name, registers[len(registers)-1].Name}, put(out, registers)})
 	return out, err
 }
@@ -88,9 +91,11 @@ func (s *statements) Write(ctx context.Context, item Item, value int64) error {
 
 func (s *statements) Append(ctx context.Context, list Item, element int64) error {
 	if s.isArray(list) {
-		return s.change(ctx, "update "+s.said.table+" set numbers = array_append(numbers, ?) where "+s.said.key+" = ?", element, list.Name)
+		return s.change(ctx, "update "+s.said.table+" set numbers = array_append(numbers, ?) where "+s.said.key+" = ?",
+			element, list.Name)
 	}
-	return s.change(ctx, "update "+s.said.table+" set elements = "+s.said.concat+" where "+s.said.key+" = ?", strconv.FormatInt(element, 10)+",", list.Name)
+	return s.change(ctx, "update "+s.said.table+" set elements = "+s.said.concat+" where "+s.said.key+" = ?",
+		strconv.FormatInt(element, 10)+",", list.Name)
 }
 
 func (s *statements) Create(ctx context.Context, item Item, value int64) error {
@@ -112,17 +117,20 @@ func (s *statements) change(ctx context.Context, text string, args ...any) error
 	return err
 }
 
-// Where implements Asker, for a database in which a DELETE tells which rows it met. Of an UPDATE what it gave them does.
+// Where implements Asker, for a database in which a DELETE tells which rows it met. Of an UPDATE what it gave them
+// does.
 func (s *statements) Where(ctx context.Context, c Condition) ([]record.Value, error) {
 	first, last, out := c.Registers[0].Name, c.Registers[len(c.Registers)-1].Name, absent(c.Registers)
 	rows, within := s.said.key+", value", " where "+s.said.key+" between ? and ? and value"
 	asked := fmt.Sprintf("%s >> %d & %d between ? and ?", within, c.Column*ColumnBits, 1<<ColumnBits-1)
-	all := []statement{{"select " + rows + " from " + s.said.table + asked, []any{first, last, c.Low, c.High}, put(out, c.Registers)}}
+	all := []statement{{"select " + rows + " from " + s.said.table + asked, []any{first, last, c.Low, c.High},
+		put(out, c.Registers)}}
 	switch {
 	case c.Delete:
 		all[0].sql = "delete from " + s.said.table + asked + " returning " + rows
 	case c.Set != 0:
-		all = []statement{{"update " + s.said.table + " set value = ?" + asked, []any{c.Set, first, last, c.Low, c.High}, nil},
+		all = []statement{{"update " + s.said.table + " set value = ?" + asked, []any{c.Set, first, last, c.Low, c.High},
+			nil},
 			{"select " + rows + " from " + s.said.table + within + " = ?", []any{first, last, c.Set}, put(out, c.Registers)}}
 	}
 	_, err := s.run(ctx, all...)

@@ -32,16 +32,19 @@ func openSQLite(ctx context.Context, o Options) (Database, error) {
 	}
 	journal := cmp.Or(u.Query().Get("journal"), "wal")
 	if journal != "wal" && journal != "delete" {
-		return nil, &Error{Option: "--target", What: fmt.Sprintf("there is no journal mode %q", journal), Do: "use wal or delete"}
+		return nil, &Error{Option: "--target", What: fmt.Sprintf("there is no journal mode %q", journal),
+			Do: "use wal or delete"}
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: u.Path}).EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode("+journal+")")
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: u.Path}).EscapedPath()+
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode("+journal+")")
 	if err != nil {
 		return nil, err
 	}
 	s := &sqliteFile{node: Node{Name: filepath.Base(u.Path), address: u.Path}, db: db, begin: begin}
 	if err := db.QueryRowContext(ctx, "select sqlite_version()").Scan(&s.version); err != nil {
 		db.Close()
-		return nil, &Error{Option: "--target", What: u.Path + " can't be opened", Err: err, Do: "name a file in a folder that may be written"}
+		return nil, &Error{Option: "--target", What: u.Path + " can't be opened", Err: err,
+			Do: "name a file in a folder that may be written"}
 	}
 	return s, nil
 }
@@ -54,11 +57,13 @@ func (s *sqliteFile) Close()           { s.db.Close() }
 func (s *sqliteFile) ours(ctx context.Context) error {
 	var others int
 	if err := s.db.QueryRowContext(ctx, "select (select count(*) from sqlite_master where tbl_name <> 'items') +"+
-		" (select count(*) from pragma_table_info('items') where name not in ('name', 'value', 'elements'))").Scan(&others); err != nil {
+		" (select count(*) from pragma_table_info('items') where name not in ('name', 'value', 'elements'))").
+		Scan(&others); err != nil {
 		return err
 	}
 	if others > 0 {
-		return &Error{Option: "--target", What: s.node.address + " has tables that no canary has made", Do: "name a file of the canary's own"}
+		return &Error{Option: "--target", What: s.node.address + " has tables that no canary has made",
+			Do: "name a file of the canary's own"}
 	}
 	return nil
 }
@@ -67,7 +72,8 @@ func (s *sqliteFile) Prepare(ctx context.Context) error {
 	if err := s.ours(ctx); err != nil {
 		return err
 	}
-	if _, err := s.db.ExecContext(ctx, "create table if not exists items (name text primary key, value integer, elements text)"); err != nil {
+	if _, err := s.db.ExecContext(ctx, "create table if not exists items (name text primary key, value integer, "+
+		"elements text)"); err != nil {
 		return err
 	}
 	if err := unused(ctx, stateIn(s.db, sqliteDialect)); err != nil {
@@ -106,7 +112,8 @@ func (s *sqliteFile) Connect(ctx context.Context, _ Node, settings []Setting) (S
 	session := newSQLSession(conn, d)
 	for _, set := range settings {
 		var there bool
-		err := conn.QueryRowContext(ctx, "select exists (select 1 from pragma_pragma_list where name = lower(?))", set.Name).Scan(&there)
+		err := conn.QueryRowContext(ctx, "select exists (select 1 from pragma_pragma_list where name = lower(?))", set.Name).
+			Scan(&there)
 		if err == nil && !there { // SQLite itself says nothing of it
 			err = errors.New("there is no such pragma")
 		}
@@ -115,7 +122,8 @@ func (s *sqliteFile) Connect(ctx context.Context, _ Node, settings []Setting) (S
 		}
 		if err != nil {
 			session.Close()
-			return nil, &Error{Option: "--session-settings", What: "SQLite does not take " + set.Name + "=" + set.Value, Err: err, Do: "see pragma pragma_list for what there is"}
+			return nil, &Error{Option: "--session-settings", What: "SQLite does not take " + set.Name + "=" + set.Value,
+				Err: err, Do: "see pragma pragma_list for what there is"}
 		}
 	}
 	return session, nil

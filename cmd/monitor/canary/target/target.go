@@ -35,8 +35,8 @@ import (
 // Space is the name of what holds everything that a canary writes.
 const Space = "isowatch_canary"
 
-// Item is an object of the database: a register that holds an integer, or a list of integers, an array where it is to be one and
-// the database has them.
+// Item is an object of the database: a register that holds an integer, or a list of integers, an array where it is to
+// be one and the database has them.
 type Item struct {
 	Name        string
 	List, Array bool
@@ -50,12 +50,13 @@ type Node struct {
 	option  string // that gave the address, as on the command line
 }
 
-// Session is a connection. One goroutine uses it. Its methods return soon after the ctx ends that Begin was given. After an error of any method but Abort, the transaction is to be
-// aborted; after one of Abort or Commit the session is of no more use unless Fault says that the database answered.
+// Session is a connection. One goroutine uses it. Its methods return soon after the ctx ends that Begin was given.
+// After an error of any method but Abort, the transaction is to be aborted; after one of Abort or Commit the session
+// is of no more use unless Fault says that the database answered.
 type Session interface {
 	Begin(ctx context.Context) error
-	// Read returns an integer, a list, or record.Null for what is not there, of each item. They are read one after the other,
-	// though a database may be asked for them all before the first is answered.
+	// Read returns an integer, a list, or record.Null for what is not there, of each item. They are read one after the
+	// other, though a database may be asked for them all before the first is answered.
 	Read(ctx context.Context, items ...Item) ([]record.Value, error)
 	// Scan returns what registers hold, in their order: those of a range of names, all of which are given. A database that
 	// has reads of ranges does one.
@@ -73,21 +74,21 @@ type Session interface {
 
 // Ender is a Session that sends the commit along with the last operation, where it is told which one that is.
 type Ender interface {
-	// Last says that the next operation is the transaction's last. Unless that fails, Commit is called after it as always, and
-	// says what became of the transaction. An error that the database did not answer leaves that open already, and after
-	// ErrNotThere the rest is committed all the same.
+	// Last says that the next operation is the transaction's last. Unless that fails, Commit is called after it as
+	// always, and says what became of the transaction. An error that the database did not answer leaves that open
+	// already, and after ErrNotThere the rest is committed all the same.
 	Last()
 }
 
 // Asker is a Session of a database that tells which rows a statement with a condition met.
 type Asker interface {
-	// Where returns what those registers hold, or held before they were deleted, for which the condition is true; Null for the
-	// others. What they are given is all that is told of those that are given something.
+	// Where returns what those registers hold, or held before they were deleted, for which the condition is true; Null
+	// for the others. What they are given is all that is told of those that are given something.
 	Where(ctx context.Context, c Condition) ([]record.Value, error)
 }
 
-// Condition is what a statement asks of rows, and does to them: it returns them, unless there is something that they are given, or
-// they are deleted.
+// Condition is what a statement asks of rows, and does to them: it returns them, unless there is something that they
+// are given, or they are deleted.
 type Condition struct {
 	Registers []Item // in whose range of names there is no other
 	Column    int    // of what they hold: 0 or 1
@@ -106,7 +107,8 @@ const (
 func ColumnsOf(value int64) int64 { return value & (1<<ColumnsBits - 1) }
 
 // each is Read for a database that is asked for one item after the other.
-func each(ctx context.Context, items []Item, read func(context.Context, Item) (record.Value, error)) ([]record.Value, error) {
+func each(ctx context.Context, items []Item,
+	read func(context.Context, Item) (record.Value, error)) ([]record.Value, error) {
 	out := make([]record.Value, len(items))
 	for i, item := range items {
 		var err error
@@ -135,7 +137,8 @@ type Database interface {
 	Nodes() []Node
 	// Describe says what it is, with its version, for a person.
 	Describe() string
-	// Prepare makes the Space, or finds it as it was made before, and empties it, at the first node that takes writes and answered.
+	// Prepare makes the Space, or finds it as it was made before, and empties it, at the first node that takes writes and
+	// answered.
 	Prepare(ctx context.Context) error
 	// Connect begins a session at a node with settings of its own, such as synchronous_commit=off.
 	Connect(ctx context.Context, at Node, settings []Setting) (Session, error)
@@ -181,7 +184,8 @@ func ParseSettings(text string) ([][]Setting, error) {
 			}
 			name, value, ok := strings.Cut(s, "=")
 			if name = strings.TrimSpace(name); !ok || !plain(name) {
-				return nil, fmt.Errorf("%q is no setting; write name=value, a comma before the next setting, a semicolon before the next session's", s)
+				return nil, fmt.Errorf("%q is no setting; write name=value, a comma before the next setting, a semicolon before "+
+					"the next session's", s)
 			}
 			settings = append(settings, Setting{name, strings.TrimSpace(value)})
 		}
@@ -277,15 +281,19 @@ var drivers = []struct {
 }
 
 // Open finds out which database the options speak of, connects to each node once, and checks that they are what the
-// options say; one that takes writes has to answer. The error is an *Error where an option is at fault, else the environment's.
+// options say; one that takes writes has to answer. The error is an *Error where an option is at fault, else the
+// environment's.
 func Open(ctx context.Context, o Options) (Database, error) {
 	if len(o.Targets) == 0 {
-		return nil, &Error{Option: "--target", What: "which database is to be watched?", Do: "give its address, such as " + drivers[0].example}
+		return nil, &Error{Option: "--target", What: "which database is to be watched?",
+			Do: "give its address, such as " + drivers[0].example}
 	}
 	scheme := schemeOf(o.Targets[0])
 	for _, other := range slices.Concat(o.Targets[1:], o.Replicas) {
 		if schemeOf(other) != scheme {
-			return nil, &Error{Option: "--target", What: "all nodes have to be of one database, and the addresses begin with " + scheme + ": and " + schemeOf(other) + ":",
+			return nil, &Error{Option: "--target",
+				What: "all nodes have to be of one database, and the addresses begin with " + scheme + ": and " + schemeOf(other) +
+					":",
 				Do: "watch another database with another canary"}
 		}
 	}
@@ -297,7 +305,8 @@ func Open(ctx context.Context, o Options) (Database, error) {
 		}
 		known = append(known, d.example)
 	}
-	return nil, &Error{Option: "--target", What: "no database is known by " + scheme + ":", Do: "give an address such as " + strings.Join(known, ", ")}
+	return nil, &Error{Option: "--target", What: "no database is known by " + scheme + ":",
+		Do: "give an address such as " + strings.Join(known, ", ")}
 }
 
 // Standard is the isolation level that is asked for at an address where none is given.
@@ -365,12 +374,13 @@ func unanswered(n Node, err error, f Fault) error {
 	case errors.As(err, &dial):
 		err = dial
 	}
-	return fmt.Errorf("%s: %s does not answer: %w; check the address, and that the server is up, is %s, and lets this machine in",
+	return fmt.Errorf("%s: %s does not answer: %w; check the address, and that the server is up, is %s, and lets this "+
+		"machine in",
 		n.option, n.Name, oneLine{err}, schemeOf(n.address))
 }
 
-// lookAt looks at all nodes, and returns the first that takes writes and answers. The error is an *Error where an option does not
-// fit one of them; that others do not answer is one only where none that takes writes does.
+// lookAt looks at all nodes, and returns the first that takes writes and answers. The error is an *Error where an
+// option does not fit one of them; that others do not answer is one only where none that takes writes does.
 func lookAt(ctx context.Context, nodes []Node, look func(context.Context, Node) error) (first Node, err error) {
 	errs := make([]error, len(nodes))
 	var looking sync.WaitGroup
@@ -401,7 +411,8 @@ func ofOne(nodes []Node, first Node, has *sync.Map) error {
 	its, _ := has.Load(first.Name)
 	for _, n := range nodes {
 		if other, known := has.Load(n.Name); known && its != nil && other != its {
-			return &Error{Option: n.option, What: n.Name + " has another database than " + first.Name, Do: "give nodes of one database"}
+			return &Error{Option: n.option, What: n.Name + " has another database than " + first.Name,
+				Do: "give nodes of one database"}
 		}
 	}
 	return nil
@@ -432,15 +443,16 @@ func storeOf(o Options, what, example string, parameters ...string) (*url.URL, e
 func parametersOf(option string, u *url.URL, known ...string) error {
 	for name := range u.Query() {
 		if !slices.Contains(known, name) {
-			return &Error{Option: option, What: fmt.Sprintf("there is no parameter %q", name), Do: cmp.Or(strings.Join(known, ", "), "none") + " there is"}
+			return &Error{Option: option, What: fmt.Sprintf("there is no parameter %q", name),
+				Do: cmp.Or(strings.Join(known, ", "), "none") + " there is"}
 		}
 	}
 	return nil
 }
 
-// Rehearse does at each node, by hand, what sessions do, and removes it. The error is an *Error where the account may not, a node
-// that takes writes does not take settings that sessions have, or does not show what is written at another; what else fails may
-// work later.
+// Rehearse does at each node, by hand, what sessions do, and removes it. The error is an *Error where the account may
+// not, a node that takes writes does not take settings that sessions have, or does not show what is written at
+// another; what else fails may work later.
 func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
 	first, err := lookAt(ctx, db.Nodes(), func(ctx context.Context, n Node) error {
 		var err error
@@ -454,7 +466,8 @@ func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
 			err = rehearse(ctx, db, n)
 		}
 		if err != nil && !errors.As(err, new(*Error)) && db.Fault(err).Reason == Denied {
-			return &Error{Option: n.option, What: "the account at " + n.Name + " may not do what a canary does", Err: err, Do: "give it the rights that docs/canary.md lists"}
+			return &Error{Option: n.option, What: "the account at " + n.Name + " may not do what a canary does", Err: err,
+				Do: "give it the rights that docs/canary.md lists"}
 		}
 		return err
 	})
@@ -469,8 +482,8 @@ func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
 	return nil
 }
 
-// shows checks that a node shows within some seconds what is written at another. Others' servers would look like a database
-// that loses it.
+// shows checks that a node shows within some seconds what is written at another. Others' servers would look like a
+// database that loses it.
 func shows(ctx context.Context, db Database, at, written Node) error {
 	register, value := Item{Name: "rehearsal"}, time.Now().UnixNano()
 	err := inOne(ctx, db, written, func(ctx context.Context, s Session) error { return s.Create(ctx, register, value) })
@@ -531,7 +544,8 @@ func inOne(ctx context.Context, db Database, n Node, steps ...func(context.Conte
 	return err
 }
 
-// watchFor is for how long what a Space holds has to stay as it is before it is emptied or removed: longer than a canary's pauses.
+// watchFor is for how long what a Space holds has to stay as it is before it is emptied or removed: longer than a
+// canary's pauses.
 const watchFor = 2 * time.Second
 
 // unused refuses a Space that another canary is at work in, as emptying it would look as if the database had lost what
@@ -548,7 +562,8 @@ func unused(ctx context.Context, state func(context.Context) (int64, error)) err
 	}
 	after, err := state(ctx)
 	if err == nil && after != before {
-		err = &Error{Option: "--target", What: "another canary is at work in " + Space + " there", Do: "stop it first, or use another database"}
+		err = &Error{Option: "--target", What: "another canary is at work in " + Space + " there",
+			Do: "stop it first, or use another database"}
 	}
 	return err
 }
@@ -564,7 +579,8 @@ func tooOld(n Node, product, version string, oldest int) error {
 	if major, err := strconv.Atoi(number); err != nil || major >= oldest {
 		return nil
 	}
-	return &Error{Option: n.option, What: n.Name + " is " + product + " " + version, Do: fmt.Sprintf("%d is the oldest that is known to work", oldest)}
+	return &Error{Option: n.option, What: n.Name + " is " + product + " " + version,
+		Do: fmt.Sprintf("%d is the oldest that is known to work", oldest)}
 }
 
 // isolation finds what a database calls a level.
@@ -576,7 +592,8 @@ func isolation(asked string, levels map[string]string) (string, error) {
 			names = append(names, n)
 		}
 		slices.Sort(names)
-		return "", &Error{Option: "--isolation", What: fmt.Sprintf("the database has no level %q", asked), Do: "use one of " + strings.Join(names, ", ")}
+		return "", &Error{Option: "--isolation", What: fmt.Sprintf("the database has no level %q", asked),
+			Do: "use one of " + strings.Join(names, ", ")}
 	}
 	return sql, nil
 }

@@ -28,7 +28,8 @@ func Parse(text string) (Script, error) {
 		head, ops, isTxn := strings.Cut(line, ":")
 		if !isTxn {
 			if len(s.Txns) > 0 {
-				return Script{}, fmt.Errorf("line %d: %q: a transaction needs a colon, and assumptions stand before the first transaction", i+1, line)
+				return Script{}, fmt.Errorf("line %d: %q: a transaction needs a colon, and assumptions stand before the first "+
+					"transaction", i+1, line)
 			}
 			if err := s.assume(line); err != nil {
 				return Script{}, fmt.Errorf("line %d: %w", i+1, err)
@@ -81,7 +82,8 @@ func (s *Script) assume(line string) error {
 		ok = err == nil && v >= 0
 		s.Header.MaxSkew = &v
 	default:
-		return fmt.Errorf("%q: expected a transaction, or one of initial, coverage, sessions, clock, max_skew, unique_values", line)
+		return fmt.Errorf("%q: expected a transaction, or one of initial, coverage, sessions, clock, max_skew, unique_values",
+			line)
 	}
 	if !ok {
 		return fmt.Errorf("%s can't be %q", name, value)

@@ -13,7 +13,8 @@ func Unique(txns []record.Transaction, initial record.Initial) bool {
 	seen := map[record.Op]bool{}
 	for _, x := range txns {
 		for _, op := range x.Ops {
-			if op.Kind == record.Read || op.Value.IsNull() || op.Value.Text == "[]" || initial == record.InitialZero && op.Value == record.Int(0) {
+			if op.Kind == record.Read || op.Value.IsNull() || op.Value.Text == "[]" || initial == record.InitialZero &&
+				op.Value == record.Int(0) {
 				continue
 			}
 			if seen[op] || op.Value.Kind == record.KindList {

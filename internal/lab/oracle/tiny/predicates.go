@@ -88,7 +88,8 @@ func Predicates(r *rand.Rand, more int) []record.Transaction {
 				op.Value = record.ObjectOf(rows)
 				if k == 5 {
 					op.Kind = record.PredicateWrite
-					change := map[string]record.Value{record.Hit: {Kind: record.KindList, Text: string(append(hit, ']'))}, "set": given}
+					change := map[string]record.Value{record.Hit: {Kind: record.KindList, Text: string(append(hit, ']'))},
+						"set": given}
 					if given.IsNull() {
 						delete(change, "set")
 						change["delete"] = record.Value{Kind: record.KindBool, Text: "true"}
@@ -116,7 +117,8 @@ func Predicates(r *rand.Rand, more int) []record.Transaction {
 func randomCondition(r *rand.Rand) string {
 	n := r.IntN(4)
 	return []string{
-		fmt.Sprintf("v == %d", n), fmt.Sprintf("v >= %d && v < %d", n, n+2), fmt.Sprintf("v != %d", n), "w = 1 or v > 2", "true",
+		fmt.Sprintf("v == %d", n), fmt.Sprintf("v >= %d && v < %d", n, n+2), fmt.Sprintf("v != %d", n), "w = 1 or v > 2",
+		"true",
 		fmt.Sprintf("not (v in (%d, 3)) AND w = 0", n), "v is null", "w between 1 and 2",
 	}[r.IntN(8)]
 }

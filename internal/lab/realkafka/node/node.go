@@ -86,15 +86,18 @@ func (b *Broker) properties() string {
 		"process.roles=broker,controller",
 		"node.id=1",
 		fmt.Sprintf("controller.quorum.bootstrap.servers=127.0.0.1:%d", b.controller),
-		fmt.Sprintf("listeners=PLAINTEXT://127.0.0.1:%d,SECURED://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d", b.port, b.secured, b.controller),
+		fmt.Sprintf("listeners=PLAINTEXT://127.0.0.1:%d,SECURED://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d", b.port, b.secured,
+			b.controller),
 		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SECURED:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
 		"inter.broker.listener.name=PLAINTEXT",
 		"controller.listener.names=CONTROLLER",
 		"sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
 		"listener.name.secured.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required" +
 			" user_" + User + "=\"" + Password + "\" user_" + Stranger + "=\"" + Password + "\";",
-		"listener.name.secured.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
-		"listener.name.secured.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		"listener.name.secured.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule " +
+			"required;",
+		"listener.name.secured.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule " +
+			"required;",
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 		"super.users=User:ANONYMOUS;User:" + User,
 		"log.dirs=" + b.path("data"),
@@ -122,7 +125,8 @@ func (b *Broker) properties() string {
 // command runs a main class of Kafka's.
 func (b *Broker) command(ctx context.Context, class string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, b.java, append([]string{
-		"-Xms128m", fmt.Sprintf("-Xmx%dm", cmp.Or(b.opt.HeapMB, 320)), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true",
+		"-Xms128m", fmt.Sprintf("-Xmx%dm", cmp.Or(b.opt.HeapMB, 320)), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Xshare:auto", "-Djava.awt.headless=true",
 		"-Dlog4j2.configurationFile=" + b.path("log4j2.yaml"),
 		"-cp", filepath.Join(b.libs, "*"), class}, args...)...)
 	cmd.Dir = b.dir
