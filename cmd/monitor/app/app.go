@@ -187,13 +187,24 @@ func (a *App) awaitStore(ctx context.Context) error {
 	if a.store != nil {
 		return nil
 	}
+	return a.awaitRoom(ctx, func() error {
+		st, err := a.opening()
+		if err != nil {
+			return err
+		}
+		a.store = st
+		a.announce()
+		return nil
+	})
+}
+
+// awaitRoom writes, again and again as long as there is no room on the disk; the error may be ctx's.
+func (a *App) awaitRoom(ctx context.Context, write func() error) error {
 	t := time.NewTicker(a.tuning.reopen)
 	defer t.Stop()
 	for {
-		st, err := a.opening()
+		err := write()
 		if err == nil {
-			a.store = st
-			a.announce()
 			a.metrics.storeHolding.Set(0)
 			if a.ready.ready(whoStore) {
 				a.log.Warn().Msg("there is room for the store: the monitor begins")
@@ -504,6 +515,8 @@ func (a *App) greet(s *previousRun) {
 		if len(s.checkpoints) > 0 {
 			a.ready.wait(whoRestart, "the histories are not yet where the last run had brought them")
 		}
+	case a.origin == "" && !s.unread && a.cfg.Coverage == record.CoverageComplete:
+		a.log.Warn().Msg("coverage is partial: standard input may go on where an earlier run's ended")
 	case !s.fresh(a.cfg.Source.Kafka) && a.cfg.Coverage == record.CoverageComplete:
 		a.log.Warn().Msg("coverage is partial: the input is not read from its beginning")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/isowatch/isowatch/ingest/source/file"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -116,6 +117,9 @@ const (
 	seenSuffix     = " seen"
 	stateSuffix    = " state"
 )
+
+// passingState is stateSuffix's of an input that can't be read again, of which there is nothing else.
+const passingState = file.Stdin + stateSuffix
 
 // journalOf is, as if it were an input, whose partition 0 has a hash of the input that the
 // journal, checkpoints and events are of: of the one that the store was used for last. The

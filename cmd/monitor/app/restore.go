@@ -47,16 +47,11 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 	s := &previousRun{checkpoints: map[string]*checkpoint{}, states: map[int][]byte{}}
 	if a.origin == "" {
 		s.next, s.from = 1, 1
-		read, err := a.store.Offsets(ctx, a.name+stateSuffix)
-		if s.unread = len(read) == 0; err != nil || !s.unread {
-			if a.cfg.Coverage == record.CoverageComplete {
-				a.log.Warn().Msg("coverage is partial: standard input may go on where an earlier run's ended")
-			}
-			return s, err
-		}
-		err = a.store.Commit(ctx, store.Commit{Offsets: map[string]map[int]int64{a.name + stateSuffix: {stateNext: 1}}})
-		if errors.Is(err, store.ErrFull) {
-			err = nil
+		read, err := a.store.Offsets(ctx, passingState)
+		if s.unread = len(read) == 0; err == nil && s.unread {
+			// Before anything is read: however this run ends, the next one knows that there was one.
+			noted := store.Commit{Offsets: map[string]map[int]int64{passingState: {stateNext: int64(s.next)}}}
+			err = a.awaitRoom(ctx, func() error { return a.store.Commit(ctx, noted) })
 		}
 		return s, err
 	}

@@ -115,6 +115,7 @@ func TestStandardInputGoesOn(t *testing.T) {
 	c.Source, c.Coverage, c.Initial = config.Source{Stdin: &config.Stdin{}}, record.CoverageComplete, record.InitialAbsent
 	for _, read := range []int{200, 0} { // 0: it was killed before anything had come about
 		st := newMemStore()
+		st.full = read == 0 // as it begins: nothing is read before it is noted that something is
 		records := chain("default", "s", 0, 400)
 		for _, part := range [][]record.Transaction{records[:read], records[200:]} {
 			var lines []byte
@@ -122,7 +123,12 @@ func TestStandardInputGoesOn(t *testing.T) {
 				part[i].HasSeq = false // a hole would show it
 				lines = append(codec.AppendJSON(lines, &part[i]), '\n')
 			}
-			if err := start(t, c, st, false, func(a *App) { a.stdin = bytes.NewReader(lines) }).wait(t); err != nil {
+			r := start(t, c, st, false, func(a *App) { a.stdin, a.tuning.reopen = bytes.NewReader(lines), time.Millisecond })
+			if st.full {
+				eventually(t, "it waits", func() bool { return strings.Contains(r.log.String(), "waits for room") })
+				st.setFull(false)
+			}
+			if err := r.wait(t); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -126,8 +126,8 @@ func Check(q Question, h *report.History) error {
 	missing := q.Records.Summary().Missing
 	assume := q.Assume.without(missing)
 	if assume != q.Assume {
-		q.notes = append(q.notes, fmt.Sprintf("coverage was partial: by their sessions' seq, at least %d transactions are "+
-			"missing", missing))
+		q.notes = append(q.notes, fmt.Sprintf("coverage was partial: by their sessions' seq, transactions are missing, "+
+			"%d at least", missing))
 	}
 	q.Assume = assume
 	q.explainer = newExplainer(&q, lookup(q.Records))
