@@ -50,8 +50,8 @@ func TestBlindWritesEndSegments(t *testing.T) {
 				if s.Segments < 10 || s.Undecided > 0 {
 					t.Errorf("%d segments ended and left %d open, want many, and nothing", s.Segments, s.Undecided)
 				}
-				if n := h.Solver().Constraints; n > 2<<15 { // those of two levels may be the same
-					t.Errorf("%d pairs were made in one segment, which may have %d", n, 1<<15)
+				if _, work := h.Standing(); work.Constraints > 2<<15 { // those of two levels may be the same
+					t.Errorf("%d pairs were made in one segment, which may have %d", work.Constraints, 1<<15)
 				}
 				if len(found) != 8 || found[0] != verdict.Divergence {
 					t.Errorf("%v are told, want 8 lost updates", found)
@@ -110,7 +110,7 @@ func TestWholeGivesUpAndGoesOn(t *testing.T) {
 	if s := h.Stats(); s.Undecided == 0 || s.Segments == 0 {
 		t.Errorf("%d segments ended and left %d open, want some of both", s.Segments, s.Undecided)
 	}
-	all := h.Stretches()
+	all, _ := h.Standing()
 	if last := all[len(all)-1]; all[0].Partial&WhyUndecided == 0 || last.Partial&WhyUndecided != 0 {
 		var names []string
 		for _, x := range all {
@@ -149,8 +149,9 @@ func TestPairsBeyondTheRoomAreRun(t *testing.T) {
 	if results[0].Outcome != verdict.Satisfied || h.Stats().Segments > 0 {
 		t.Errorf("%v %v, %d segments ended, want it satisfied in one", results[0].Outcome, results[0].Reason, h.Stats().Segments)
 	}
-	if all, most := h.Solver().Residual, (1<<20+3000<<10)/512; all < 10*most {
-		t.Errorf("%d pairs, which is not much beside the %d that there is room for", all, most)
+	_, work := h.Standing()
+	if most := (1<<20 + 3000<<10) / 512; work.Residual < 10*most {
+		t.Errorf("%d pairs, which is not much beside the %d that there is room for", work.Residual, most)
 	}
 }
 

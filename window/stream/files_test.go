@@ -209,7 +209,8 @@ func (f *files) found(t *testing.T, b *strings.Builder) {
 func (f *files) complete(b *strings.Builder) {
 	s := f.h.Stats()
 	fmt.Fprintf(b, "%d segments; %d forgotten, %d dropped, %d unawaited, %d undecided; complete coverage: %v\n", s.Segments, s.Forgotten, s.Dropped, s.Unawaited, s.Undecided, f.h.Complete())
-	for _, x := range f.h.Stretches() {
+	stretches, _ := f.h.Standing()
+	for _, x := range stretches {
 		fmt.Fprintf(b, "%d to %d, times %d to %d:", x.From, x.To, x.Begin, x.End)
 		for _, l := range f.cfg.Levels {
 			fmt.Fprintf(b, " %v %v,", l, x.At(l))

@@ -608,26 +608,21 @@ func (h *History) OrderCounts() order.Counts { return h.order.Counts() }
 // Stats are the totals.
 func (h *History) Stats() Stats { return h.segs.stats }
 
-// Stretches are the parts of the stream, oldest first, and how complete they are: at
-// most StretchesMost, the last of which is open before Close. They say of all released
-// transactions what Stats counts. Linear in what was found in the segment.
-func (h *History) Stretches() []Stretch {
-	return h.segs.whole.all(unjudged(h.segs.engine.Results(), true))
-}
-
-// Solver is the work of the segment's engine so far, over all levels. It is
-// linear in what was found in the segment.
-func (h *History) Solver() (sum verdict.Stats) {
-	for _, r := range h.segs.engine.Results() {
-		sum.Choices += r.Stats.Choices
-		sum.Eliminated += r.Stats.Eliminated
-		sum.Constraints += r.Stats.Constraints
-		sum.Pruned += r.Stats.Pruned
-		sum.Residual += r.Stats.Residual
-		sum.Conflicts += r.Stats.Conflicts
-		sum.Inferred += r.Stats.Inferred
+// Standing is what is known so far. Stretches are the parts of the stream, oldest first, and how complete they are: at
+// most StretchesMost, the last of which is open before Close; they say of all released transactions what Stats counts.
+// Work is that of the segment's engine, over all levels. Linear in what was found in the segment.
+func (h *History) Standing() (stretches []Stretch, work verdict.Stats) {
+	results := h.segs.engine.Results()
+	for _, r := range results {
+		work.Choices += r.Stats.Choices
+		work.Eliminated += r.Stats.Eliminated
+		work.Constraints += r.Stats.Constraints
+		work.Pruned += r.Stats.Pruned
+		work.Residual += r.Stats.Residual
+		work.Conflicts += r.Stats.Conflicts
+		work.Inferred += r.Stats.Inferred
 	}
-	return sum
+	return h.segs.whole.all(unjudged(results, true)), work
 }
 
 // Mini tells whether the transactions of the segment are mini-transactions; see

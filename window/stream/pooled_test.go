@@ -33,7 +33,8 @@ func streamed(txns []record.Transaction) ([]verdict.Result, bool) {
 		h.Found()
 	}
 	results := h.Close()
-	return results, slices.ContainsFunc(h.Stretches(), func(s Stretch) bool { return s.At(verdict.SSER) == Partial })
+	stretches, _ := h.Standing()
+	return results, slices.ContainsFunc(stretches, func(s Stretch) bool { return s.At(verdict.SSER) == Partial })
 }
 
 // whole are the verdicts of the batch engine on the same.

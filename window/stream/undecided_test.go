@@ -122,7 +122,7 @@ func stretched(t *testing.T, text string, level verdict.Level, last bool, restar
 		h.Found()
 	}
 	r := h.Close()[0]
-	stretches := h.Stretches()
+	stretches, _ := h.Standing()
 	if len(stretches) == 0 || stretches[0].To < uint64(len(s.Txns)) || (h.Stats().Segments == 0) != last {
 		t.Fatalf("%d segments ended: %+v", h.Stats().Segments, stretches)
 	}

@@ -120,7 +120,8 @@ func (w *worker) verdicts(ctx context.Context, results []verdict.Result) (report
 		return out, fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
 	w.doubt(out.Results, results)
-	out.Stretches = stretches(h.Stretches(), judge.Read(w.cfg.Levels, w.cfg.Clock))
+	known, _ := h.Standing()
+	out.Stretches = stretches(known, judge.Read(w.cfg.Levels, w.cfg.Clock))
 	out.Mini = h.Mini()
 	out.Conclude(anomaliesMax)
 	return out, nil

@@ -118,11 +118,12 @@ func (w *worker) publish(now time.Time, must bool) {
 	left, _ := w.queue.backlog()
 	records += left
 	kept := w.history.Frontier()
+	stretches, work := w.history.Standing()
 	v := &historyView{newest: w.history.Newest(), watermark: w.history.Watermark(), lastRecord: w.lastRecord,
 		lag: time.Duration(w.lag.Load()), waiting: w.history.Waiting(), queued: records,
-		stats: w.history.Stats(), leftOut: w.history.OrderCounts().LeftOut, stretches: w.history.Stretches(),
+		stats: w.history.Stats(), leftOut: w.history.OrderCounts().LeftOut, stretches: stretches,
 		complete: w.history.Complete(), frontier: kept.Keys + kept.OnDisk,
-		sample: w.sampling, solver: w.history.Solver()}
+		sample: w.sampling, solver: work}
 	w.status.show(w.db, v)
 	if w.replays() {
 		return // the run before was further

@@ -57,7 +57,7 @@ func (r *run) pass() passage {
 			take()
 			if s := h.Stats(); s.Segments > ended {
 				at := s.Transactions
-				if all := h.Stretches(); len(all) > 0 && all[len(all)-1].Open {
+				if all, _ := h.Standing(); len(all) > 0 && all[len(all)-1].Open {
 					at = all[len(all)-1].From
 				}
 				p.from = append(p.from, at)
@@ -77,7 +77,8 @@ func (r *run) pass() passage {
 	work()
 	p.results = h.Close()
 	take()
-	p.stretches, p.stats = h.Stretches(), h.Stats()
+	p.stats = h.Stats()
+	p.stretches, _ = h.Standing()
 	p.from = append(p.from, p.stats.Transactions)
 	return p
 }

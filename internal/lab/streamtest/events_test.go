@@ -252,7 +252,8 @@ func (in *intake) read() (out *outcome, got []record.Transaction, err error) {
 	in.work(h, rng, out)
 	out.results = h.Close()
 	in.take(h, out)
-	out.stats, out.stretches = h.Stats(), h.Stretches()
+	out.stats = h.Stats()
+	out.stretches, _ = h.Standing()
 	for _, n := range out.stats.Losses {
 		out.lost = out.lost || n > 0
 	}

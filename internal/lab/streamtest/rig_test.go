@@ -282,7 +282,8 @@ func (r *run) play() (out *outcome, err error) {
 	r.work(h, rng, out)
 	out.results = h.Close()
 	r.take(h, out)
-	out.stats, out.stretches = h.Stats(), h.Stretches()
+	out.stats = h.Stats()
+	out.stretches, _ = h.Standing()
 	for _, n := range out.stats.Losses {
 		out.lost = out.lost || n > 0
 	}
