@@ -55,22 +55,6 @@ func TestSteppedClockIsDistrusted(t *testing.T) {
 	}
 }
 
-// Of findings that have sessions in common, those are blamed that most have.
-func TestBlamed(t *testing.T) {
-	for _, c := range []struct {
-		met  [][]sessionID
-		want []sessionID
-	}{
-		{[][]sessionID{{1, 2}}, []sessionID{1, 2}},
-		{[][]sessionID{{1, 7}, {2, 7}, {3, 7}}, []sessionID{7}},
-		{[][]sessionID{{1, 7}, {2, 7}, {3, 4}, {4, 5}, {7, 9}}, []sessionID{7, 4}},
-	} {
-		if got := blamed(slices.Clone(c.met)); !slices.Equal(got, c.want) {
-			t.Errorf("%v: %v are blamed, want %v", c.met, got, c.want)
-		}
-	}
-}
-
 // That seeds have no times, as reads that wait have none, says nothing of the records that come.
 func TestSeedsSayNothingOfTimes(t *testing.T) {
 	for _, seeds := range []int{0, 400} {
@@ -119,7 +103,7 @@ func BenchmarkReadAgain(b *testing.B) {
 				}
 			}
 			for b.Loop() {
-				e.again(func(c *check) bool { return c.pruned })
+				e.again(true, func(c *check) bool { return c.pruned })
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/txn")
 		})

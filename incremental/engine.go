@@ -23,9 +23,6 @@ const defaultSolveAt = 8192
 // defaultDisplacedMax is Options.DisplacedMax when Options give none.
 const defaultDisplacedMax = 1 << 24
 
-// defaultChooseAt is Options.ChooseAt when Options give none.
-const defaultChooseAt = 200_000
-
 // defaultSteps is Options.Steps when Options give none: some third of a millisecond. The pairs of a
 // hot key that is written blindly take less for some thousands of transactions, whatever usual takes
 // a hundredth. stepsAtFirst is for how many transactions an engine has steps before any has come.
@@ -86,7 +83,6 @@ type Engine struct {
 	claims     map[version.Key][]pendingRead // uncertain transactions that read the initial value
 	seen       map[string]bool               // violations told, once there are extra strands
 	out        []verdict.Violation           // found since the last Tick
-	lastLow    version.Slot                  // first slot admitted since the last Tick
 	opened     bool
 	// ambiguities: some reads have several candidates, or transactions of unknown
 	// outcome may have been read from. Then strands have one polygraph each.
@@ -104,8 +100,7 @@ type Engine struct {
 	seenWarm   uint32                  // written, and never read, so that the reads of warm are not optimised away
 	spare      []*strand               // of Options.Spare, not used again yet
 	told       func(verdict.Violation) // report
-	found      []constraint.Violation  // of one polygraph, while they are judged
-	distrusts  int                     // how often sessions were distrusted
+	rereads    int                     // how often the history was read again
 }
 
 // voucher is a read by which a transaction of unknown outcome is known to have
@@ -187,9 +182,6 @@ func New(opt Options) *Engine {
 	}
 	if opt.Spacing == 0 {
 		opt.Spacing = defaultSpacing
-	}
-	if opt.ChooseAt == 0 {
-		opt.ChooseAt = defaultChooseAt
 	}
 	if opt.Steps == 0 {
 		opt.Steps = defaultSteps
@@ -390,7 +382,7 @@ func (e *Engine) timesCame() {
 			users = append(users, c)
 		}
 	}
-	e.again(func(c *check) bool { return slices.Contains(users, c) })
+	e.again(true, func(c *check) bool { return slices.Contains(users, c) })
 }
 
 // untimedMany is how many transactions without times are taken for a history that has none.
@@ -557,21 +549,6 @@ func (e *Engine) open(timed bool) {
 			c.poly.MaxFound = e.opt.MaxViolations
 		}
 	}
-	for _, c := range e.checks {
-		if e.opt.Online && e.dispensable(c.poly) {
-			c.poly.MaxPending = pendingMax
-		}
-	}
-}
-
-// pendingMax bounds what is explained of what one transaction closes, where the level
-// can be read again without the times that it does not have: a clock that stepped makes a
-// read close thousands of cycles. Where more were real, it is read again for them.
-const pendingMax = 64
-
-// dispensable: no level that p is for has real time.
-func (e *Engine) dispensable(p *constraint.Polygraph) bool {
-	return !slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == p && !c.pruned })
 }
 
 // dropWitness gives up the level that nobody asked for, if it is of no use any more.
@@ -674,27 +651,11 @@ func (e *Engine) Tick(watermark int64) Output {
 	e.giveUp(watermark)
 	e.reconsider()
 	e.tickWeak(false)
-	low := version.Slot(len(e.slotTx))
 	for _, c := range e.checks {
 		e.solveInTurn(c)
 	}
-	for i, s := range e.strands {
-		if i > 0 && e.ambiguities {
-			break
-		}
-		for _, p := range s.polys {
-			// An order that is chosen too early, as a version of the same two transactions is still to be
-			// read, costs the history to be read again without times. To keep a pair open
-			// costs little.
-			if p.Undecided() >= e.opt.ChooseAt &&
-				!slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == p && c.left }) {
-				p.Choose(p.Low(e.lastLow))
-			}
-		}
-	}
 	e.collect()
 	e.dropWitness()
-	e.lastLow = low
 	return e.flush()
 }
 
@@ -754,7 +715,7 @@ func (e *Engine) reconsider() {
 	prunable := e.prunable()
 	for _, c := range e.checks {
 		if c.pruned && (!prunable || e.sprawls(c)) {
-			e.retreat(c)
+			e.retreat(c, nil)
 		}
 	}
 }
@@ -773,16 +734,17 @@ func (e *Engine) displaced() {
 	var users []*check
 	for _, c := range e.checks {
 		if over(c) {
-			c.displaced, c.timed, c.pruned = c.displaced || c.timed, false, true
+			c.displaced, c.timed = c.displaced || c.timed, false
 			users = append(users, c)
 		}
 	}
-	e.again(func(c *check) bool { return slices.Contains(users, c) })
+	e.again(true, func(c *check) bool { return slices.Contains(users, c) })
 }
 
 // again reads the whole history again for the checks of which which is true, with the times
-// that are left.
-func (e *Engine) again(which func(*check) bool) {
+// that are left, or without any.
+func (e *Engine) again(times bool, which func(*check) bool) {
+	e.rereads++
 	made := map[*constraint.Polygraph]*strand{}
 	for _, c := range e.checks {
 		if !which(c) {
@@ -790,14 +752,12 @@ func (e *Engine) again(which func(*check) bool) {
 		}
 		old := c.poly
 		if made[old] == nil {
-			made[old] = e.copy(e.config(c, true, false))
+			made[old] = e.copy(e.config(c, times, !times))
 			e.strands = append(e.strands, made[old])
 			made[old].finish(false)
 		}
-		c.strand, c.poly = made[old], made[old].polys[0]
-		if e.first == none && e.dispensable(c.poly) {
-			c.poly.MaxPending = pendingMax
-		}
+		c.strand, c.poly, c.pruned = made[old], made[old].polys[0], times && !c.timed
+		c.poly.MaxFound, c.partly = e.opt.MaxViolations, false
 		e.drop(old)
 	}
 }
@@ -827,18 +787,12 @@ func (e *Engine) flush() Output {
 
 // collectEarly judges, between Ticks, what was found where times may be to blame: then
 // the level has to go without them at once, as whatever is found from then on is of no
-// use and costs a search each. Or where it has become much. It is told at the next Tick.
+// use and costs a search each. It is told at the next Tick.
 func (e *Engine) collectEarly() {
-	for _, c := range e.checks {
-		if n := c.poly.Pending(); n > 0 && c.pruned || n >= collectAt {
-			e.collect()
-			return
-		}
+	if slices.ContainsFunc(e.checks, func(c *check) bool { return c.pruned && c.poly.Pending() > 0 }) {
+		e.collect()
 	}
 }
-
-// collectAt is less than what a polygraph explains between two Ticks.
-const collectAt = 32
 
 // solveEarly solves, between Ticks, what is open where that has become much, also beside what the
 // last search cost. It costs little more in parts than all at once at the next Tick, and takes

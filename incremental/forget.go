@@ -71,9 +71,6 @@ func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
 	}
 	if e.first == none {
 		e.first = e.firstTimed()
-		for _, c := range e.checks {
-			c.poly.MaxPending = 0 // from here on nothing can be read again
-		}
 	}
 	if e.first == none { // nothing has come since
 		return e.Step(t, t.End), true

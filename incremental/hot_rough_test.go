@@ -36,7 +36,7 @@ func rough(t *testing.T, rng *rand.Rand) stream {
 		}
 	}
 	c := course{tick: 1 + rng.IntN(30), bounded: rng.IntN(4) > 0, untimed: rng.IntN(9) * 5, change: func(o *incremental.Options) {
-		o.SolveAt, o.ChooseAt = 1+rng.IntN(20), []int{1, 1 + rng.IntN(20), 0}[rng.IntN(3)]
+		o.SolveAt = 1 + rng.IntN(20)
 		if length%2 == 0 {
 			spaced(o)
 		}
@@ -63,7 +63,7 @@ func TestRoughHotKeysAgreeWithBatch(t *testing.T) {
 		want := batch.Close()
 		fail := func(says string) {
 			t.Helper()
-			t.Fatalf("seed %d, solved at %d, chosen at %d: %s\n%v", seed, st.opt.SolveAt, st.opt.ChooseAt, says, &st)
+			t.Fatalf("seed %d, solved at %d: %s\n%v", seed, st.opt.SolveAt, says, &st)
 		}
 		said := st.feed(st.opt)
 		for i, r := range said.results {

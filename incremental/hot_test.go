@@ -44,7 +44,6 @@ func TestHotKeysAgreeWithBatch(t *testing.T) {
 		if tiny.Possible(txns, 0) { // at levels without real time some read of what began after they ended
 			opt.MaxTransaction = longest(txns)
 		}
-		opt.ChooseAt = rng.IntN(2) // often, or never
 		if n%2 == 0 {
 			spaced(&opt)
 		}

@@ -82,10 +82,6 @@ type Options struct {
 	// reach.Banded.Displaced): n records that come d transactions late are n times d. It
 	// bounds time and memory. Only online; 0 means 16 million.
 	DisplacedMax uint64
-	// ChooseAt is how many pairs of versions have to be open at a Tick for those that hardly
-	// anything can decide any more to be given an order for good. 0: a default of some
-	// hundred thousand, so that memory is bounded where a stream has that many.
-	ChooseAt int
 	// Seeds is how many of the transactions, the first ones, stand for what was before: that
 	// many of them have no times says nothing of those that come.
 	Seeds int

@@ -6,7 +6,6 @@ import (
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
@@ -106,54 +105,6 @@ func TestRegressions(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// An order that was chosen and that a later read contradicts is no reason to say
-// that real time is not kept.
-func TestChosenOrders(t *testing.T) {
-	cfg := loads[4]
-	cfg.Level, cfg.Seed = generate.SSER, 104
-	txns := produce(t, cfg)
-	e := incremental.New(incremental.Options{Levels: strong, Initial: cfg.Initial, Online: true, UniqueValues: true, MaxTransaction: longest(txns)})
-	for i := range txns {
-		e.Step(&txns[i], 0)
-		if i%97 == 96 {
-			e.Tick(txns[i].End)
-		}
-	}
-	for _, r := range e.Close() {
-		if r.RealTimeOnly {
-			t.Errorf("%v %v: said to be satisfied only without real time; the history keeps sser: %+v", r.Level, r.Outcome, r.Stats)
-		}
-	}
-	// a later read of a key written blindly by two who overlapped
-	s, _ := script.Parse(`initial absent
-s1 T1: w(y,1) @1-8
-s2 T2: w(y,2) @2-9
-s3 T3: r(y,1) @14-15
-s4 T4: r(z,null) @30-31
-`)
-	bad := 0
-	for _, reads := range []int64{1, 2} {
-		s.Txns[2].Ops[0].Value = record.Int(reads)
-		e = incremental.New(incremental.Options{Levels: strong, Initial: record.InitialAbsent, Online: true, UniqueValues: true})
-		for _, i := range []int{0, 1, 3, 2} { // the fourth, then the read: both end after all that was before
-			x := s.Txns[i]
-			if i == 2 {
-				x.Start, x.End = 40, 41
-			}
-			e.Step(&x, 0)
-			e.Tick(x.End)
-		}
-		for _, r := range e.Close() {
-			if r.RealTimeOnly {
-				bad++
-			}
-		}
-	}
-	if bad > 0 {
-		t.Errorf("%d wrong notes on a history of four transactions", bad)
 	}
 }
 

@@ -653,12 +653,11 @@ func (s *strand) readOf(slot version.Slot, k version.Key) version.ID {
 }
 
 // collect turns what the polygraphs found into violations of the levels, after
-// checking again what rests on assumptions.
+// checking again what rests on times.
 func (e *Engine) collect() {
-	for before := e.distrusts; ; before = e.distrusts {
-		if e.collectOnce(); e.distrusts == before {
-			return
-		}
+	for before := -1; before != e.rereads; {
+		before = e.rereads
+		e.collectOnce()
 	}
 }
 
@@ -678,10 +677,6 @@ func (e *Engine) collectOnce() {
 				users = append(users, c)
 			}
 		}
-		for _, c := range users {
-			c.partly = c.partly || p.Unexplained > 0 // they may be of what the level does not forbid
-		}
-		e.found = found
 		for i := range found {
 			for _, c := range users {
 				if c.poly == p {
@@ -689,19 +684,15 @@ func (e *Engine) collectOnce() {
 				}
 			}
 		}
-		e.found = nil
 		for _, c := range users {
-			if c.poly == p && p.Dropped > 0 { // those that were explained are real, so may be the others
-				e.retreat(c)
-			}
+			c.partly = c.partly || c.poly == p && p.Unexplained > 0 // they may be of what the level does not forbid
 		}
 	}
 }
 
 // judge decides whether what the polygraph found breaks check c, and with which
-// evidence. What rests on times that are no part of the level, or on an order
-// that was chosen, only counts if the records without them say so too; if the
-// transactions of the proof don't, the whole history is read again.
+// evidence. What rests on times that are no part of the level only counts if the records without them
+// say so too; if the transactions of the proof don't, the whole history is read again.
 func (e *Engine) judge(c *check, f *constraint.Violation) {
 	if !e.applies(c.level) || e.opt.Bare && !e.opt.Online && e.broken(c.level, c.found) {
 		return
@@ -710,7 +701,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		c.found = append(c.found, verdict.Violation{Kind: verdict.Cycle, Level: c.level})
 		return
 	}
-	counts := (c.timed || !f.Assumed) && !f.Chosen // whatever proves it
+	counts := c.timed || !f.Assumed // whatever proves it
 	if counts && e.opt.Bare && !e.opt.Online {
 		c.found = append(c.found, verdict.Violation{Kind: verdict.Cycle, Level: c.level})
 		return
@@ -732,13 +723,12 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		shown, proved = e.violated(c, x)
 	}
 	if !proved && !counts {
-		switch {
-		case e.first != none: // what it would be read again from is not all
-			e.unproved(c)
-		case f.Chosen || !e.distrust(c):
-			e.retreat(c)
+		c.notRealTime = true // times alone say violated
+		if e.first != none { // what it would be read again from is not all
+			c.unproved++
+		} else {
+			e.retreat(c, f)
 		}
-		c.notRealTime = !f.Chosen // then times alone said violated
 		return
 	}
 	if _, violated := e.sharedOf(c.level); violated && !proved {
@@ -777,18 +767,6 @@ func (e *Engine) broken(l verdict.Level, found []verdict.Violation) bool {
 	_, violated := e.sharedOf(l)
 	return violated || len(found) > 0
 }
-
-// unproved counts what only times say of a level that does not have them, or an order that
-// was chosen, and that can't be read again: it is left open. After so much of it, nothing more is looked at, as most
-// would be of that kind: what is not found is told to be undecided.
-func (e *Engine) unproved(c *check) {
-	c.unproved++
-	if c.unproved == unprovedMax && e.dispensable(c.poly) {
-		c.poly.MaxFound = c.poly.Found
-	}
-}
-
-const unprovedMax = 256
 
 // suffice: the exhibits of a finding are all that it rests on, as each read is of one writer. Of reads that may be of
 // several it may be left out why they are of none of the others.
@@ -1183,34 +1161,48 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 	return out, all
 }
 
-// distrust gives up, for as long as the engine lives, the clocks of the sessions that are to
-// blame for what times alone say of c, and reads the history again with the other times: a
-// client whose clock stepped is no reason to go without all. It is false where nobody is to blame,
-// nearly all would have no times then, it was done too often, or a level has real time, for which times
-// are no help but part of what is judged.
-//
-// A clock edge that is contradicted says that one of two clocks is wrong, and not which. But
-// the one that is has a part in most of what is found: of all findings, sessions are blamed
-// greedily, those first that have to do with most.
-func (e *Engine) distrust(c *check) bool {
-	if !e.opt.Online || e.distrusts >= distrustsMax ||
+// retreat reads the history again without what only times say of c: without the clocks of the sessions that f rests on,
+// as a client whose clock stepped is no reason to go without all, or as the level is defined. From then on it goes
+// without times.
+func (e *Engine) retreat(c *check, f *constraint.Violation) {
+	pruned := func(k *check) bool { return k.pruned }
+	switch times := f != nil && e.distrust(c, f); {
+	case times:
+		e.again(true, pruned)
+	case c.single: // without clocks and sessions it would take a closure of all pairs
+		c.poly.MaxFound = max(c.poly.Found, 1)
+		return
+	default:
+		pruned = func(k *check) bool { return k == c }
+		e.again(false, pruned)
+	}
+	for _, k := range e.checks {
+		if pruned(k) && (e.opt.Online || !e.broken(k.level, k.found)) {
+			e.solve(k)
+		}
+	}
+}
+
+// distrust gives up, for as long as the engine lives, the clocks of the sessions that f rests on. It is false where that
+// is of none, nearly all would have no times then, the history was read again too often, or a level has real time, for
+// which times are no help but part of what is judged.
+func (e *Engine) distrust(c *check, f *constraint.Violation) bool {
+	if !e.opt.Online || e.rereads >= rereadsMax ||
 		slices.ContainsFunc(e.checks, func(k *check) bool { return k.timed }) {
 		return false
 	}
-	var met [][]sessionID
-	for i := range e.found {
-		if f := &e.found[i]; f.Assumed && !f.Chosen {
-			if at := e.clocksOf(c, f); len(at) > 0 {
-				met = append(met, at)
+	blamed := false
+	for _, list := range slices.Concat([][]graph.Edge{f.Cycle, f.Rest}, f.Cases) {
+		for _, ed := range list {
+			for _, n := range [2]graph.Node{ed.From, ed.To} {
+				if t := e.in.txns.At(e.slotTx[c.poly.SlotOf(n)]); ed.Type == verdict.RT && !t.base {
+					e.in.last[t.session].distrusted, blamed = true, true
+				}
 			}
 		}
 	}
-	if len(met) == 0 {
+	if !blamed {
 		return false
-	}
-	e.distrusts++
-	for _, session := range blamed(met) {
-		e.in.last[session].distrusted = true
 	}
 	for i := range ordinal(e.in.txns.Len()) {
 		if t := e.in.txns.At(i); t.timed && !t.base && e.in.last[t.session].distrusted {
@@ -1221,99 +1213,11 @@ func (e *Engine) distrust(c *check) bool {
 			}
 		}
 	}
-	if !e.prunable() {
-		return false
-	}
-	e.again(func(k *check) bool { return k.pruned })
-	for _, k := range e.checks {
-		if k.pruned {
-			e.solve(k)
-		}
-	}
-	return true
+	return e.prunable()
 }
 
-// distrustsMax is how often the history is read again for the clocks of a few sessions.
-const distrustsMax = 8
-
-// clocksOf are the sessions whose clocks a finding rests on, sorted.
-func (e *Engine) clocksOf(c *check, f *constraint.Violation) []sessionID {
-	var out []sessionID
-	walk := func(list []graph.Edge) {
-		for _, ed := range list {
-			if ed.Type != verdict.RT {
-				continue
-			}
-			for _, n := range [2]graph.Node{ed.From, ed.To} {
-				if t := e.in.txns.At(e.slotTx[c.poly.SlotOf(n)]); !t.base {
-					out = append(out, t.session)
-				}
-			}
-		}
-	}
-	walk(f.Cycle)
-	walk(f.Rest)
-	for _, list := range f.Cases {
-		walk(list)
-	}
-	for _, list := range f.Because {
-		walk(list)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// blamed are, of findings that each have to do with some sessions, few sessions with which
-// all have: again and again those that most of the rest have.
-func blamed(met [][]sessionID) []sessionID {
-	var out []sessionID
-	for len(met) > 0 {
-		count, most := map[sessionID]int{}, 0
-		for _, sessions := range met {
-			for _, s := range sessions {
-				count[s]++
-				most = max(most, count[s])
-			}
-		}
-		first := len(out)
-		for s, n := range count {
-			if n == most {
-				out = append(out, s)
-			}
-		}
-		slices.Sort(out[first:])
-		met = slices.DeleteFunc(met, func(sessions []sessionID) bool {
-			return slices.ContainsFunc(sessions, func(s sessionID) bool { return slices.Contains(out[first:], s) })
-		})
-	}
-	return out
-}
-
-// retreat reads the whole history again as the level is defined. From here on
-// the level goes without times (or, if it has them, without orders chosen along
-// them).
-func (e *Engine) retreat(c *check) {
-	if c.single && !c.timed { // without clocks and sessions it would take a closure of all pairs
-		c.poly.MaxFound = max(c.poly.Found, 1)
-		return
-	}
-	old := c.poly
-	s := e.copy(e.config(c, c.timed && !c.noTimes, true))
-	c.pruned = false
-	e.strands = append(e.strands, s)
-	c.poly, c.strand = s.polys[0], s
-	c.poly.MaxFound = e.opt.MaxViolations
-	s.finish(false)
-	if e.opt.Online || !e.broken(c.level, c.found) {
-		e.solve(c)
-	}
-	found := c.poly.TakeFound()
-	for i := range found {
-		e.judge(c, &found[i])
-	}
-	c.partly = c.partly || c.poly.Dropped > 0 // there may be more
-	e.drop(old)
-}
+// rereadsMax is how often the history is read again before no clock is distrusted any more.
+const rereadsMax = 8
 
 // drop forgets a polygraph that no level uses any more.
 func (e *Engine) drop(old *constraint.Polygraph) {

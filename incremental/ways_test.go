@@ -41,8 +41,8 @@ var courses = []course{
 	{name: "late, no ticks", cfg: timed, lateness: 20, tick: 1000},
 	{name: "blind", cfg: blind, tick: 2, bounded: true},
 	{name: "blind, late", cfg: blind, tick: 2, lateness: 4},
-	{name: "blind, orders chosen", cfg: blind, tick: 2, bounded: true, change: func(o *incremental.Options) { o.ChooseAt = 1 }},
-	{name: "blind, late, solved early", cfg: blind, tick: 4, lateness: 4, change: func(o *incremental.Options) { o.SolveAt, o.ChooseAt = 1, 1 }},
+	{name: "blind, bounded", cfg: blind, tick: 2, bounded: true},
+	{name: "blind, late, solved early", cfg: blind, tick: 4, lateness: 4, change: func(o *incremental.Options) { o.SolveAt = 1 }},
 	{name: "mixed", cfg: timed, tick: 2, untimed: 30},
 	{name: "mixed, late", cfg: timed, tick: 2, untimed: 30, lateness: 5, bounded: true},
 	{name: "blind, mixed, solved early", cfg: blind, tick: 1, untimed: 25, lateness: 3, bounded: true, change: func(o *incremental.Options) { o.SolveAt, o.UniqueValues = 1, false }},
@@ -147,7 +147,7 @@ func (c *course) stream(rng *rand.Rand, s script.Script, cfg tiny.Config, levels
 		}
 	}
 	if rng.IntN(2) == 0 { // so that what is new is solved alone in small histories, too
-		st.opt.SolveAt, st.opt.ChooseAt = 1+rng.IntN(8), rng.IntN(4)
+		st.opt.SolveAt = 1 + rng.IntN(8)
 	}
 	if c.change != nil {
 		c.change(&st.opt)

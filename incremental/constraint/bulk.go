@@ -326,16 +326,17 @@ func (p *Polygraph) topological() []node {
 		for in[next] <= 0 {
 			next++
 		}
-		if (cycles < cyclesCut || search.first > 0) && p.more() {
-			cycles++
-			leaveOut(p.cutCycle(node(next), in, cut, search))
-			continue
+		if cycles < cyclesCut || search.first > 0 {
+			if p.more() {
+				cycles++
+				leaveOut(p.cutCycle(node(next), in, cut, search))
+				continue
+			}
+		} else if p.MaxFound == 0 {
+			p.Unexplained++
 		}
 		// Enough is reported. All that holds up one node is left out: the first of
 		// a session that waits.
-		if p.MaxFound == 0 {
-			p.Dropped++
-		}
 		v := node(next)
 		for {
 			u, waits := p.waitsInSession(v, in, cut)

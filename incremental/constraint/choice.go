@@ -549,8 +549,7 @@ func (p *Polygraph) include(s slot) {
 // from nobody else, that can't have.
 func (p *Polygraph) impossibleIn() {
 	if p.more() {
-		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime,
-			Chosen: p.chose})
+		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime})
 	}
 }
 

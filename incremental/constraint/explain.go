@@ -55,10 +55,6 @@ func (p *Polygraph) more() bool {
 		p.Unexplained++
 		return false
 	}
-	if p.MaxPending > 0 && len(p.found) >= p.MaxPending {
-		p.Dropped++
-		return false
-	}
 	return true
 }
 
@@ -110,11 +106,10 @@ func (p *Polygraph) fill(v *Violation, walk, because []step) {
 		todo = append(todo, because[1:]...)
 		p.spine(v, because[0].Edge)
 	}
-	if walk[0].Why == verdict.ByOrder || walk[0].Why == verdict.ByCase {
+	if walk[0].Why == verdict.ByOrder {
 		p.spine(v, walk[0].Edge)
 	}
 	for i, s := range walk {
-		v.Chosen = v.Chosen || s.id != none && s.Why == verdict.ByCase
 		if reason := p.reason(s.id); reason != nil && i > 0 {
 			v.Because[i] = edges(reason)
 		}
@@ -123,7 +118,7 @@ func (p *Polygraph) fill(v *Violation, walk, because []step) {
 	p.markAssumed(v)
 }
 
-// markAssumed says whether the proof rests on times or a chosen order. Blocks
+// markAssumed says whether the proof rests on times. Blocks
 // may do so once a candidate was taken with the help of times.
 func (p *Polygraph) markAssumed(v *Violation) {
 	v.Assumed = v.Assumed || p.byElimination && p.cfg.RealTime
@@ -144,12 +139,11 @@ func (p *Polygraph) ground(v *Violation, todo []step) {
 			continue
 		}
 		done[s.id] = true
-		v.Chosen = v.Chosen || s.Why == verdict.ByCase
 		if s.Why == verdict.ByElimination {
 			todo = p.groundElimination(v, s, todo)
 			continue
 		}
-		if s.Why != verdict.ByOrder && s.Why != verdict.ByCase {
+		if s.Why != verdict.ByOrder {
 			continue
 		}
 		p.spine(v, s.Edge)

@@ -123,10 +123,8 @@ type Violation struct {
 	// fallen, why these have, one each; where a candidate's reason could not be shown, or
 	// there are too many, none.
 	Others map[graph.Edge][]Other
-	// Assumed: the proof rests on times or on an order chosen earlier.
+	// Assumed: the proof rests on times.
 	Assumed bool
-	// Chosen: the proof rests on an order that Choose put in.
-	Chosen bool
 	// Whole: Rest may not be all; only the whole history is known to suffice.
 	Whole bool
 }
@@ -226,7 +224,6 @@ type Polygraph struct {
 	left          int  // blocks, orders, reads and edges that were not looked at, as the budget had ended
 	bytes         int  // what Budget was told that is held
 	byElimination bool // a candidate was taken: blocks may rest on it
-	chose         bool // orders were chosen for good
 
 	given     map[[2]vid]bool // pairs given up after a violation
 	withdrawn map[readOf]bool // reads given up after a violation
@@ -236,9 +233,6 @@ type Polygraph struct {
 	// MaxFound bounds the violations that are explained; 0: no bound.
 	MaxFound int
 	Found    int
-	// MaxPending bounds those that are explained before they are taken; 0: no bound.
-	// Dropped counts what is not, therefore.
-	MaxPending, Dropped int
 	// Unexplained counts the cycles that were not looked for, as LookMax steps had been taken for
 	// those before; looked are these edges. 0: lookMax.
 	Unexplained, looked int
@@ -430,15 +424,6 @@ func (p *Polygraph) Bytes() int { return p.reach.Bytes() }
 
 // Edges is the number of edges stored.
 func (p *Polygraph) Edges() int { return p.g.Len() }
-
-// Low is the least number of slots that precede any slot from s on by the
-// clock; 0 without clocks.
-func (p *Polygraph) Low(s version.Slot) version.Slot {
-	if p.banded == nil {
-		return 0
-	}
-	return p.banded.Low(s)
-}
 
 // Displaced is reach.Banded.Displaced; 0 without clocks.
 func (p *Polygraph) Displaced() uint64 {

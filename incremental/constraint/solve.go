@@ -7,7 +7,6 @@ import (
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/incremental/version"
 )
 
 // solution is a choice for all that is open that leaves the graph acyclic.
@@ -326,88 +325,4 @@ func (p *Polygraph) expand(q *problem, cycle acyclic.Cycle, todo []step) ([]step
 		todo = append(todo, run...)
 	}
 	return walk, todo
-}
-
-// Choose makes the last solution's orders part of the graph, as assumed edges,
-// for pairs that nothing in real time can decide any more: both blocks have been
-// overwritten by a third one, and all three precede, by the clock, whatever ends
-// from slot low on, so that a read of theirs would be a stale one. This keeps
-// the open pairs of a stream few: what was never overwritten remains. What rests
-// on such an order is checked again from the records.
-func (p *Polygraph) Choose(low version.Slot) {
-	if !p.solved.valid || p.banded == nil || p.halted() {
-		return
-	}
-	pairs, ab := p.solved.pairs, p.solved.ab
-	ends := map[keyID]int{}
-	for i, c := range pairs {
-		pr := p.pairs[c]
-		if !pr.alive || !p.buried(pr.a, pr.b, low, ends) {
-			continue
-		}
-		a, b := pr.a, pr.b
-		if !ab[i] {
-			a, b = b, a
-		}
-		zone, settled := p.window.zone, pr.settled
-		p.kill(c)
-		p.chose = true
-		p.order(a, b, verdict.ByCase, graph.Edge{From: none})
-		if settled { // the solution had these edges already
-			p.window.zone = zone
-		}
-	}
-	p.solved.valid = false
-	p.Propagate()
-}
-
-// followersMax is how many of the last blocks of a key below the slot in question
-// are tried as the one that follows a pair. Almost always the first of them does: it is
-// only the last writers, which overlap each other, of which none may.
-const followersMax = 32
-
-// buried tells whether a pair lies, with its readers and a block that follows
-// both, below slot low. ends are, for the keys asked for before, the places after
-// their last blocks below low. Cost: a question of reachability for each reader's
-// and each of at most followersMax blocks.
-func (p *Polygraph) buried(a, b vid, low slot, ends map[keyID]int) bool {
-	if !p.below(a, low) || !p.below(b, low) {
-		return false
-	}
-	k := p.tab.At(a).Key
-	list := *p.list(k)
-	end, ok := ends[k]
-	if !ok {
-		for end = len(list); end > 0 && p.writer(list[end-1].head) >= low; {
-			end--
-		}
-		ends[k] = end
-	}
-	commits := [2]node{p.commit(p.writer(p.tab.Tail(a))), p.commit(p.writer(p.tab.Tail(b)))}
-	for _, x := range slices.Backward(list[max(0, end-followersMax):end]) {
-		w := p.writer(x.head)
-		if x.head != a && x.head != b && w < low && p.reach.Reaches(commits[0], p.writing(w)) &&
-			p.reach.Reaches(commits[1], p.writing(w)) {
-			return true
-		}
-	}
-	return false
-}
-
-// below tells whether a block's ends and the readers of its tail are all below slot
-// low.
-func (p *Polygraph) below(head vid, low slot) bool {
-	tail := p.tab.At(p.tab.Tail(head))
-	if p.writer(head) >= low || tail.Writer >= low {
-		return false
-	}
-	if latest, ok := tail.Latest(); ok && latest < low {
-		return true
-	}
-	for r := range p.tab.Readers(p.tab.Tail(head)) {
-		if r >= low {
-			return false
-		}
-	}
-	return true
 }

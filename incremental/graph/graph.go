@@ -49,9 +49,8 @@ type Edge struct {
 	Key      version.Key // None for session order
 	Type     verdict.EdgeType
 	Why      verdict.Why
-	// Assumed: the edge does not follow from the records alone, but from times
-	// or from an order chosen by the solver. What rests on it is checked again
-	// before anybody is told.
+	// Assumed: the edge does not follow from the records alone, but from times.
+	// What rests on it is checked again before anybody is told.
 	Assumed bool
 }
 

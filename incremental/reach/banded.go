@@ -70,7 +70,6 @@ type Banded struct {
 	sufMinL []int64
 	maxL    int64
 	maxP    int64 // the greatest p of a node
-	maxFrom version.Slot
 	// open has a bit for each node of a slot without a known end, in the words of
 	// rows; opened is the first such slot, math.MaxUint32 if there is none.
 	open   []uint64
@@ -219,7 +218,7 @@ func (b *Banded) add(l int64, from version.Slot, end int64, known, base bool) {
 	for s := int(slot) - 1; !base && s >= 0 && b.sufMinL[s] > l; s-- {
 		b.sufMinL[s] = l
 	}
-	b.maxL, b.maxP, b.maxFrom = max(b.maxL, l), max(b.maxP, l), max(b.maxFrom, from)
+	b.maxL, b.maxP = max(b.maxL, l), max(b.maxP, l)
 	for n := b.parts.Start(slot); n <= b.parts.Commit(slot); n++ {
 		bit := uint64(1) << (n & 63)
 		if n&63 == 0 {
@@ -238,7 +237,7 @@ func (b *Banded) add(l int64, from version.Slot, end int64, known, base bool) {
 		p, from := l, from
 		if b.Instants && known && !base && !b.parts.OnlyStarts(n) && end > p {
 			p, from = end, version.Slot(sort.Search(int(slot), func(i int) bool { return b.last[i] >= end }))
-			b.maxP, b.maxFrom = max(b.maxP, p), max(b.maxFrom, from)
+			b.maxP = max(b.maxP, p)
 		}
 		m, at := int64(ever), Node(graph.None)
 		switch {
@@ -317,21 +316,6 @@ func (b *Banded) fresh(n int) row {
 
 // words are the words of a row, to read and to change.
 func (b *Banded) words(r row) []word { return b.slab[r.page][r.off : r.off+r.n] }
-
-// Slots is the number of slots added.
-func (b *Banded) Slots() int { return len(b.end) }
-
-// Low is a number of slots so that those before it precede all slots from s on by the clock,
-// or what leads to them, bases left out. Cost: the slots from s on.
-func (b *Banded) Low(s version.Slot) version.Slot {
-	low := b.maxFrom
-	for ; int(s) < len(b.end); s++ {
-		if from := b.from[b.parts.Start(s)]; from < low && !b.bases.Test(uint(s)) {
-			low = from
-		}
-	}
-	return low
-}
 
 // Fresh is the least Before of the slots from s on whose end is known, bases left out, and at
 // most the greatest start of all.
