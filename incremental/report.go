@@ -1231,9 +1231,9 @@ func (e *Engine) drop(old *constraint.Polygraph) {
 	e.strands = slices.DeleteFunc(e.strands, func(x *strand) bool { return x != e.main && len(x.polys) == 0 })
 }
 
-// copy feeds the whole history, with the same numbers of slots and versions, to
-// a new strand: in the order in which it was taken in, as a closure that grows with it
-// has to carry an edge to all that came after what it leads to.
+// copy feeds the whole history, with the same numbers of slots and versions, to a new strand: in the order in which it
+// was taken in, as a closure that grows with it has to carry an edge to all that came after what it leads to. Reads of
+// what came later are last, those first whose transactions overwrote what they read, as in wakeReaders.
 func (e *Engine) copy(cfg constraint.Config) *strand {
 	s := e.newStrand(cfg)
 	s.holds = len(e.main.choices) > 0
@@ -1245,9 +1245,11 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 		}
 		cands = append(cands, s.candidates(ch.slot, ch.key))
 	}
-	reads, next := e.readsInOrder(), version.ID(0)
+	next := version.ID(0)
+	var late [2][]func()
 	for slot := range version.Slot(len(e.slotTx)) {
-		s.add(e.txnFor(e.in.txns.At(e.slotTx[slot])), len(e.main.reads(slot)), len(e.main.writes(slot)))
+		reads := e.main.reads(slot)
+		s.add(e.txnFor(e.in.txns.At(e.slotTx[slot])), len(reads), len(e.main.writes(slot)))
 		for ; next < version.ID(tab.Len()); next++ {
 			if ver := tab.At(next); ver.Kind != version.Written {
 				s.source(ver.Key, ver.Kind)
@@ -1257,9 +1259,19 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 				break
 			}
 		}
-		for ; len(reads) > 0 && reads[0].at == slot; reads = reads[1:] {
-			s.read(reads[0].slot, reads[0].v)
+		for _, v := range reads {
+			switch {
+			case v < next:
+				s.read(slot, v)
+			case e.main.writeOf(slot, tab.At(v).Key) != version.None:
+				late[0] = append(late[0], func() { s.read(slot, v) })
+			default:
+				late[1] = append(late[1], func() { s.read(slot, v) })
+			}
 		}
+	}
+	for _, read := range slices.Concat(late[0], late[1]) {
+		read()
 	}
 	for _, l := range e.main.lists {
 		s.follow(l.prev, l.v)
@@ -1276,46 +1288,6 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 	}
 	s.settle()
 	return s
-}
-
-// takenRead is a read of v by slot, both of which are known when at is.
-type takenRead struct {
-	at, slot  version.Slot
-	v         version.ID
-	overwrote bool // slot wrote the key, too
-}
-
-// readsInOrder are all reads of the main strand as they may be taken in when slots, their versions and
-// the versions without a writer come one after the other: of what is known at once first those whose
-// transactions overwrote what they read, as in wakeReaders. O(n log n) in the reads.
-func (e *Engine) readsInOrder() []takenRead {
-	tab := &e.main.tab
-	made, last := make([]version.Slot, tab.Len()), version.Slot(0)
-	for v := range made {
-		if ver := tab.At(version.ID(v)); ver.Kind == version.Written {
-			last = max(last, ver.Writer)
-		}
-		made[v] = last
-	}
-	var out []takenRead
-	for slot := range version.Slot(len(e.main.ops)) {
-		for _, v := range e.main.reads(slot) {
-			out = append(out, takenRead{at: max(slot, made[v]), slot: slot, v: v,
-				overwrote: e.main.writeOf(slot, tab.At(v).Key) != version.None})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b takenRead) int {
-		switch {
-		case a.at != b.at:
-			return cmp.Compare(a.at, b.at)
-		case a.overwrote == b.overwrote:
-			return 0
-		case a.overwrote:
-			return -1
-		}
-		return 1
-	})
-	return out
 }
 
 // doesWithout tells, at the end, whether the history satisfies c's level if
