@@ -295,6 +295,8 @@ func (e *Engine) decide(index ordinal, c cellID) {
 	switch {
 	case several && e.mayCome():
 		e.wait(index, c)
+	case w != none && e.turnsOut(c): // it may be what the key held at first as well
+		e.atClose = append(e.atClose, pendingRead{index, c})
 	case several && e.unseens(c):
 	case several:
 		e.decideAmong(index, c)
@@ -723,8 +725,8 @@ func (e *Engine) turnsOut(c cellID) bool {
 	if p.scalar || e.whole() {
 		return false
 	}
-	return cl.about&isEmpty != 0 ||
-		cl.about&isNull != 0 && (e.opt.Initial == record.InitialZero || p.initial != none && e.in.isNothing(p.initial))
+	return cl.about&isEmpty != 0 || cl.about&isNull != 0 && e.opt.Initial != record.InitialAbsent &&
+		(e.opt.Initial == record.InitialZero || p.initial == none || e.in.isNothing(p.initial))
 }
 
 // absent resolves a read of a value that no other transaction wrote last.
@@ -739,6 +741,8 @@ func (e *Engine) absent(index ordinal, c cellID) {
 	case complete && e.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.in.perKey.At(cl.key).bare() &&
 		!e.becomesInitial(index, c)):
 		e.readInitial(index, c)
+	case complete && e.turnsOut(c):
+		e.atClose = append(e.atClose, pendingRead{index, c})
 	case o.interOf(index) != none:
 		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
 	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !e.maybeRetried(index, o):
@@ -746,8 +750,6 @@ func (e *Engine) absent(index ordinal, c cellID) {
 	case !complete || o.aborted != verdict.NoTxn: // an unseen writer, here too
 	case o.inter == index || cl.final == index && !e.holdsInitial(cl):
 		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
-	case e.turnsOut(c):
-		e.atClose = append(e.atClose, pendingRead{index, c})
 	case e.opt.Initial == record.InitialAny && e.tookOwnForInitial(index, c):
 	case e.emptyList(c) && (e.opt.Initial == record.InitialAbsent || e.becomesInitial(index, c)):
 		e.readInitial(index, c)

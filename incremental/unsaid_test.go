@@ -50,18 +50,36 @@ func TestNothingReadBeforeTheFirstAppend(t *testing.T) {
 }
 
 // Nothing that was read of a key to which only lists and nothing were written is what a list holds at first, if somebody
-// appends to it, however late. Where nobody does, it is out of thin air, which is known when the input ends.
+// appends to it, however late, whoever wrote nothing as well. Where nobody does, it was read of who did, or is out of thin
+// air, which is known when the input ends.
 func TestNothingReadBeforeALateAppend(t *testing.T) {
+	const absent, zero, undeclared = record.InitialAbsent, record.InitialZero, record.InitialAny
 	for _, tc := range []struct {
-		write string
-		plain bool // it is seen who wrote what was read, or that the key holds no lists
-	}{{": w(y,[1])", false}, {": w(y,null)", false}, {": w(y,[1]) w(y,null)", false}, {": w(y,5)", true}, {": w(y,[]) w(y,[1])", true}, {" aborted: w(y,[])", true}} {
+		initial record.Initial
+		text    string
+		plain   bool // the key is seen to hold no lists
+	}{
+		{absent, "s1 T1: w(y,[1])\ns2 T2: r(y,[])", false},
+		{absent, "s1 T1: w(y,null)\ns2 T2: r(y,[])", false},
+		{absent, "s1 T1: w(y,[]) w(y,null)\ns2 T2: r(y,[])", false},
+		{absent, "s1 T1: w(y,[]) w(y,[1])\ns2 T2: r(y,[])", false},
+		{absent, "s1 T1 aborted: w(y,[])\ns2 T2: r(y,[])", false},
+		{absent, "s1 T1: w(z,1)\ns2 T2: r(y,[]) w(y,[])", false},
+		{absent, "s1 T1: r(y,[])\ns1 T2: w(y,[])", false},
+		{undeclared, "s1 T1: r(y,[])\ns1 T2: w(y,[])", false},
+		{zero, "s1 T1: r(y,[])\ns1 T2: w(y,[])", false},
+		{undeclared, "s1 T1: r(y,null)\ns1 T2: w(y,null)", false},
+		{zero, "s1 T1: r(y,null)\ns1 T2: w(y,null)", false},
+		{absent, "s1 T1: w(y,5)\ns2 T2: r(y,[])", true},
+		{undeclared, "s1 T1: r(y,[]) w(y,5)\ns1 T2: w(y,[])", true},
+	} {
 		for _, late := range []bool{false, true} {
-			s, err := script.Parse("s1 T1" + tc.write + "\ns2 T2: r(y,[])\ns3 T3: append(y,9)\n")
+			s, err := script.Parse(tc.text + "\ns3 T3: append(y,9)\n")
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := incremental.New(incremental.Options{Online: true, Levels: []verdict.Level{verdict.RC, verdict.SI}, Initial: record.InitialAbsent, MaxTransaction: 100})
+			e := incremental.New(incremental.Options{Online: true, Levels: []verdict.Level{verdict.RC, verdict.SI},
+				Initial: tc.initial, MaxTransaction: 100})
 			told := 0
 			for i := range s.Txns[:2] {
 				e.Step(&s.Txns[i], int64(10*i))
@@ -75,9 +93,9 @@ func TestNothingReadBeforeALateAppend(t *testing.T) {
 				want = verdict.Unknown
 			}
 			if tc.plain != (told > 0) {
-				t.Errorf("T1%s: %d told before any append", tc.write, told)
+				t.Errorf("%v, %q: %d told before any append", tc.initial, tc.text, told)
 			} else if r := e.Close()[0]; !tc.plain && r.Outcome != want {
-				t.Errorf("T1%s, appended to late: %v: %+v", tc.write, late, r)
+				t.Errorf("%v, %q, appended to late: %v: %+v", tc.initial, tc.text, late, r)
 			}
 		}
 	}
