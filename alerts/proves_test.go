@@ -146,6 +146,15 @@ s1 T3: w(y,2) w(y,2) r(x,2)
 s1 T4: w(y,1)
 s1 T5 unknown: r(x,2) w(y,2) r(x,2)
 `, "strong-si", "thin-air-read"},
+		{"the list that shows that T1 took effect has an element that nobody appended", `initial absent
+s1 T1 unknown: r(z,0) append(x,1)
+s1 T3: r(x,[1,2]) append(x,3) r(x,[1,2,3])
+`, "strong-si", "thin-air-read"},
+		{"so has the list that shows that T1 and T2 did, which read what nobody wrote", `initial zero
+s1 T1 unknown: r(z,0) r(x,null) append(x,1)
+s1 T2 unknown: r(y,7) append(x,2)
+s1 T4: append(x,5) r(x,[1,2,3,4,5])
+`, "g1", "thin-air-read"},
 	} {
 		s, err := script.Parse(c.history)
 		if err != nil {

@@ -430,7 +430,10 @@ func (e *Engine) report(v verdict.Violation) {
 	if !slices.ContainsFunc(e.opt.Levels, func(l verdict.Level) bool { return breaks(l, base) && e.applies(l) }) {
 		return
 	}
-	e.vouch(&v)
+	if !e.vouch(&v) {
+		e.blocked++
+		return
+	}
 	if e.unprovable(&v) {
 		return
 	}
@@ -648,6 +651,7 @@ func (e *Engine) Tick(watermark int64) Output {
 	}
 	e.admitAll()
 	e.watermark = watermark
+	e.in.judgeSuspects(false)
 	e.giveUp(watermark)
 	e.reconsider()
 	e.tickWeak(false)
@@ -889,7 +893,7 @@ func (e *Engine) witnessed() bool {
 // Close says that the input has ended and gives the verdicts, one per level of
 // Options in that order. Violations that a Tick reported are in them too.
 func (e *Engine) Close() []verdict.Result {
-	e.in.judgeSuspects()
+	e.in.judgeSuspects(true)
 	for _, index := range slices.Sorted(maps.Keys(e.in.faults)) {
 		if e.in.txns.At(index).doubt == tookEffect { // as was known before
 			e.judgeFaults(index)

@@ -738,11 +738,14 @@ type suspect struct {
 	own    bool // an element is shown that the transaction appended itself
 }
 
-// judgeSuspects reports them, when all has been taken; those of keys of which an append may be forgotten are not
-// checked.
-func (in *intake) judgeSuspects() {
+// judgeSuspects reports those of keys that are seen to hold no lists and, when all has been taken, the others; those of
+// keys of which an append may be forgotten are not checked.
+func (in *intake) judgeSuspects(all bool) {
+	left := in.suspects[:0]
 	for _, s := range in.suspects {
 		switch p := in.perKey.At(s.key); {
+		case !all && (s.own || p.appended || !p.scalar || p.lossy):
+			left = append(left, s)
 		case s.own && p.isListKey():
 			s.report(s.v)
 		case s.own:
@@ -755,7 +758,8 @@ func (in *intake) judgeSuspects() {
 			s.report(s.v)
 		}
 	}
-	in.suspects = nil
+	clear(in.suspects[len(left):])
+	in.suspects = left
 }
 
 // internal is a violation within one transaction.

@@ -47,8 +47,10 @@ func (e *Engine) reportRead(v verdict.Violation) {
 // vouch adds to the exhibits, for each transaction of unknown outcome among
 // them, the read by which it is known to have taken effect, and sets the
 // evidence. Where that is of a list, whoever appended an element of it is added too:
-// a list of which nobody is seen to have made a part vouches for nothing.
-func (e *Engine) vouch(v *verdict.Violation) {
+// a list of which nobody is seen to have made a part vouches for nothing under complete coverage, which a read
+// out of thin air needs. Such a read of another key that rests on one is not proved: the list itself is.
+func (e *Engine) vouch(v *verdict.Violation) (proved bool) {
+	proved = true
 	exhibit := func(id verdict.TxnID) *verdict.Exhibit {
 		at := slices.IndexFunc(v.Exhibits, func(x verdict.Exhibit) bool { return x.Txn == id })
 		if at < 0 {
@@ -83,10 +85,12 @@ func (e *Engine) vouch(v *verdict.Violation) {
 			if f := e.in.cells.At(el).final; f != none {
 				w = e.in.txns.At(f).id
 			}
-			if w != verdict.NoTxn {
-				x := exhibit(w)
-				x.Writes = append(x.Writes, key)
+			if w == verdict.NoTxn {
+				proved = proved && (v.Kind != verdict.ThinAirRead || v.Key == key)
+				continue
 			}
+			x := exhibit(w)
+			x.Writes = append(x.Writes, key)
 		}
 	}
 	v.Exhibits = e.withMakers(v.Exhibits)
@@ -94,6 +98,7 @@ func (e *Engine) vouch(v *verdict.Violation) {
 	for _, x := range v.Exhibits {
 		v.Evidence = append(v.Evidence, x.Txn)
 	}
+	return proved
 }
 
 // withMakers are exhibits, one a transaction, with what shows of the values that are read in them whether somebody made
@@ -1348,7 +1353,7 @@ func (e *Engine) result(c *check) verdict.Result {
 	return r
 }
 
-// pending is how many of some reads are not decided as yet. What is not known when no writer can come any more is open
+// pending is how many of some reads, and suspects, are not decided as yet. What is not known when no writer can come any more is open
 // for good, though the input's end may decide it: a monitor's has none.
 func (e *Engine) pending(reads ...[]pendingRead) (n int) {
 	if e.closed {
@@ -1359,12 +1364,17 @@ func (e *Engine) pending(reads ...[]pendingRead) (n int) {
 			n++
 		}
 	}
+	for _, s := range e.in.suspects {
+		if i := e.in.indexOf[s.v.Txns[0]]; i != none && e.deadline(i) >= e.watermark {
+			n++
+		}
+	}
 	return n
 }
 
 // left says in r why something is left open of c's level, if anything is, and how much.
 func (e *Engine) left(c *check, r *verdict.Result) {
-	notChecked := e.in.skipped + e.blocked + len(e.atClose)
+	notChecked := e.in.skipped + e.blocked + len(e.atClose) + len(e.in.suspects)
 	if c.partly {
 		notChecked++
 	}

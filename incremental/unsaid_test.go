@@ -101,6 +101,43 @@ func TestNothingReadBeforeALateAppend(t *testing.T) {
 	}
 }
 
+// That a transaction read one word for nothing, and had written or read the other, is told as soon as its key is seen to
+// hold no lists; until then it is open, and for good once nothing more can come that it waited for.
+func TestNothingAgainstOnesOwn(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		told bool
+	}{
+		{"s1 T1: w(x,5)\ns2 T2: w(x,null) r(x,[])", true},
+		{"s1 T1: w(x,5)\ns2 T2: w(x,[]) r(x,null)", true},
+		{"s1 T1: w(x,5)\ns2 T2: r(x,null) r(x,[])", true},
+		{"s1 T1: w(x,null)\ns2 T2: r(x,null) w(x,null) r(x,[])", false},
+		{"s1 T1: w(x,[1])\ns2 T2: r(x,null) r(x,[])", false},
+	} {
+		for _, level := range []verdict.Level{verdict.RA, verdict.SI} {
+			s, err := script.Parse(tc.text + "\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := incremental.New(incremental.Options{Online: true, UniqueValues: true, UnseenUnique: true,
+				Levels: []verdict.Level{level}, Initial: record.InitialAbsent, MaxTransaction: 100})
+			told, young := 0, false
+			for i := range s.Txns {
+				e.Step(&s.Txns[i], int64(10*i))
+				told += len(e.Tick(int64(10 * i)).Violations)
+			}
+			young = e.Results()[0].OpenForGood()
+			told += len(e.Tick(1000).Violations)
+			if open := e.Results()[0].OpenForGood(); tc.told != (told > 0) || !tc.told && (young || !open) {
+				t.Errorf("%v of %q: %d told, open for good %v, then %v", level, tc.text, told, young, open)
+			}
+			if r := e.Close()[0]; r.Outcome != verdict.Violated {
+				t.Errorf("%v of %q: %+v", level, tc.text, r)
+			}
+		}
+	}
+}
+
 // Whether who writes null and then reads an empty list saw its own write says what the key turns out to hold: of a list
 // they are the same, and of a key of which a write is forgotten nobody knows. Where it is none that is wrong, also of one of
 // unknown outcome from whom somebody was seen to read before.

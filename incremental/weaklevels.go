@@ -294,7 +294,7 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	if e.opt.MaxViolations > 0 && !e.opt.Online && len(r.Violations) > e.opt.MaxViolations {
 		r.Violations = r.Violations[:e.opt.MaxViolations]
 	}
-	open, notChecked := 0, e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.repeats)
+	open, notChecked := 0, e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.repeats)+len(e.in.suspects)
 	switch {
 	case c.outcome == verdict.Unknown || !e.closed:
 		open = len(e.weak.choices)
