@@ -653,6 +653,7 @@ func (e *Engine) Tick(watermark int64) Output {
 	e.watermark = watermark
 	e.in.judgeSuspects(false)
 	e.giveUp(watermark)
+	e.judgeRepeats()
 	e.reconsider()
 	e.tickWeak(false)
 	for _, c := range e.checks {

@@ -160,17 +160,19 @@ func (e *Engine) resolveRepeats(index ordinal) {
 	}
 }
 
-// judgeRepeats decides, at the end, the lists that were read again.
+// judgeRepeats decides the lists that were read again, for which nobody can come any more.
 func (e *Engine) judgeRepeats() {
 	if e.weak == nil {
 		return
 	}
+	waits := func(r pendingRead) bool { return !e.closed && e.deadline(r.index) >= e.watermark }
+	due := slices.DeleteFunc(slices.Clone(e.weak.repeats), waits)
+	e.weak.repeats = slices.DeleteFunc(e.weak.repeats, func(r pendingRead) bool { return !waits(r) })
 	e.repeatsDue, e.closedSet = true, true
-	for _, r := range e.weak.repeats {
+	for _, r := range due {
 		e.decide(r.index, r.cell)
 	}
 	e.repeatsDue, e.closedSet = false, false
-	e.weak.repeats = nil
 }
 
 // tickWeak works off what came since the last call.
