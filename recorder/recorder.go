@@ -60,6 +60,8 @@ type Options struct {
 	// Wait makes who ends a transaction wait for room in the buffer where a record would be dropped
 	// otherwise. It is meant for loads that are there to be recorded.
 	Wait bool
+	// Clock is what the times of records come from; nil: time.Now.
+	Clock func() time.Time
 	// Failed is told of errors of the sink, by the goroutine that empties the buffer; nil: nobody is.
 	Failed func(error)
 }
@@ -102,6 +104,9 @@ func New(sink Sink, o Options) *Recorder {
 	}
 	if o.BufferBytes <= 0 {
 		o.BufferBytes = bufferBytesDefault
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
 	if o.Failed == nil {
 		o.Failed = func(error) {}
@@ -217,7 +222,7 @@ func cut(s string, most int) string {
 // Now is the time that records have: the wall clock in Unix nanoseconds, but never earlier than, nor equal to, what it
 // was before: where the machine's clock is set back, the order of events stays what it was.
 func (r *Recorder) Now() int64 {
-	wall := time.Now().UnixNano()
+	wall := r.options.Clock().UnixNano()
 	for {
 		latest := r.latest.Load()
 		next := max(wall, latest+1)
@@ -311,4 +316,21 @@ func (t *Transaction) op(kind record.OpKind, key string, value record.Value) {
 func (t *Transaction) End(outcome record.Status) {
 	t.record.Status, t.record.End = outcome, t.recorder.Now()
 	t.recorder.take(t.record.Session, func(b []byte) []byte { return codec.AppendJSON(b, &t.record) })
+}
+
+// heldMax is how long a record may be held and say when its transaction ended: no longer than a monitor waits for
+// what comes late (window.lateness).
+const heldMax = time.Second
+
+// Hold is End for a record that others are to precede: it goes into the buffer when the function that it returns is
+// called. Where that is later than heldMax, it says that the transaction took longer than it did: less is known of
+// what came after it, and nothing wrong.
+func (t *Transaction) Hold(outcome record.Status) (out func()) {
+	r, held := t.recorder, t.record
+	held.Status, held.End = outcome, r.Now()
+	t.record.Ops = make([]record.Op, 0, len(held.Ops)) // the next one's are others
+	return func() {
+		held.End = max(held.End, r.Now()-int64(heldMax))
+		r.take(held.Session, func(b []byte) []byte { return codec.AppendJSON(b, &held) })
+	}
 }

@@ -34,6 +34,7 @@ const (
 	troubleLetters  = "dead-letters"   // records can't be used
 	troubleUnproved = "alert-unproved" // a bug of the monitor
 
+	troubleRecords     = "records-lost"       // what is recorded here does not get where it is to go
 	troubleUnreachable = "canary-unreachable" // the canary can't reach a node
 	troubleStalled     = "canary-stalled"     // nothing that the canary does at a node is committed
 	troubleReplica     = "canary-lag"         // a node shows what is too old
@@ -203,6 +204,13 @@ func lookAtCanary(c *page.Canary, now time.Time, is func(life.Condition)) {
 func (a *App) Stopped(db, why string) {
 	a.teller.event(life.Condition{Kind: troubleStopped, DB: db, Severity: name.Error,
 		Text: "The canary has stopped by itself: " + why + ". Nothing is checked until it is started again."})
+}
+
+// RecordsLost says that records made in this process could not be written to where they go beside the monitor.
+func (a *App) RecordsLost(db string, err error) {
+	a.teller.event(life.Condition{Kind: troubleRecords, DB: db, Severity: name.Error,
+		Text: "Records are lost on their way to --record or --publish: " + cutText(err.Error()) + ". A file gets no more of " +
+			"them; what it has lacks nothing up to there."})
 }
 
 // Worked says that a transaction of a canary has ended, and how.

@@ -172,7 +172,11 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	w.load.counts.sessions, w.load.counts.slowAfter = w.Config.Canary.Sessions, w.Config.Canary.StopIf.P99
 	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax}
 	var err error
-	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true,
+	if w.Publish != nil {
+		w.Publish = inOrder{w.Publish}
+	}
+	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, Closed: true,
+		Clock:    w.load.clock.now,
 		UntilEnd: w.Duration > 0 || w.Transactions > 0,
 		Canary:   w.status, Output: w.Output}, stop); err != nil {
 		return nil, err
@@ -188,6 +192,7 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	beside.Go(func() { w.monitor.Report(working, w.count) })
 	beside.Go(func() { w.observe.run(working) })
 	beside.Go(func() { w.watchStrain(working) })
+	beside.Go(func() { w.load.clock.watch(working) })
 	harm, undone := context.WithCancel(working)
 	harming := make(chan struct{})
 	go func() { defer close(harming); w.harm(harm) }()
@@ -217,6 +222,13 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	if why := w.unchecked(ended, page.StalledAfter); why != "" && ctx.Err() == nil {
 		out.Unchecked = "when the canary ended nothing had been committed for more than " + page.StalledAfter.String() +
 			", and nothing was checked any more: " + why
+	}
+	for _, n := range w.db.Nodes() {
+		since := w.load.counts.idle(n)
+		if n.Replica && !since.IsZero() && ended.Sub(since) >= page.StalledAfter && ctx.Err() == nil {
+			out.Unchecked = "when the canary ended nothing had been seen at " + n.Name + " for more than " +
+				page.StalledAfter.String() + ": " + w.load.counts.node(n, ended).Why
+		}
 	}
 	if n := w.load.shut.Load(); n > 0 && ctx.Err() == nil {
 		out.Unchecked = fmt.Sprintf("%d of %d sessions never had a connection, and what they would have seen was not checked",

@@ -75,7 +75,8 @@ func (c *counts) of(n target.Node) *node {
 	return at
 }
 
-// asks says that a client begins a transaction, which may write, or an attempt to connect.
+// asks says that a client begins a transaction, which may write, or an attempt to connect. At a replica something is due
+// that shows what was written.
 func (c *counts) asks(client int, n target.Node, writes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +104,7 @@ type ended struct {
 	outcome record.Status
 	why     target.Reason // it did not commit
 	err     error
-	writes  bool // as in asks
+	does    bool // it writes, or, at a replica, has read what is there
 	took    time.Duration
 }
 
@@ -116,8 +117,12 @@ func (c *counts) add(client int, n target.Node, e ended) {
 	if e.outcome == record.Committed {
 		at.did = time.Now()
 	}
-	if e.outcome == record.Committed && client < c.sessions && (e.writes || n.Replica) {
+	switch {
+	case e.outcome != record.Committed || client >= c.sessions:
+	case e.does:
 		at.refused, at.trying, at.failure = time.Time{}, time.Time{}, ""
+	case n.Replica:
+		at.failure = "it shows nothing of what is written"
 	}
 	if c.slowAfter > 0 && e.took > c.slowAfter {
 		c.slow++

@@ -2,7 +2,6 @@ package canary
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -36,6 +35,8 @@ type Load struct {
 	run, told string
 	groups    groups
 	values    atomic.Int64 // the last value that was given out: no two writes have the same
+	closure   closure
+	clock     standstill
 	// begun counts the transactions of the sessions, of which there are transactions at most; 0: as many as there is time
 	// for.
 	begun        atomic.Int64
@@ -145,6 +146,7 @@ type client struct {
 	absent      []string      // registers that the transaction in work saw not to be there
 	bank        bank          // what the transaction in work has seen of accounts
 	failure     error         // of the transaction in work
+	entry       *entry        // of the transaction in work, or the last one
 	committing  bool          // its commit is under way, with its last operation or after it
 }
 
@@ -329,17 +331,26 @@ const snapshotMax = 32
 // record runs a transaction to its end, and records and counts it. writes: it writes something.
 func (c *client) record(writes bool, run func(context.Context, *recorder.Transaction) (record.Status,
 	target.Reason)) record.Status {
+	c.clock.atWork.RLock()
+	defer c.clock.atWork.RUnlock()
 	began := time.Now()
 	c.counts.asks(c.number, c.node, writes)
 	t := c.rec.Begin()
 	t.At(c.node.Name)
-	c.committing, c.failure = false, nil
+	c.committing, c.failure, c.entry = false, nil, &entry{behind: []*entry{c.entry}}
 	answering, cancel := context.WithTimeout(c.answering, c.patience())
 	defer cancel()
 	outcome, reason := run(answering, t)
-	t.End(outcome)
-	c.counts.add(c.number, c.node, ended{outcome, reason, c.failure, writes, time.Since(began)})
+	does := writes || c.node.Replica && c.entry.there
+	c.closure.end(c.entry, t.Hold(outcome))
+	c.counts.add(c.number, c.node, ended{outcome, reason, c.failure, does, time.Since(began)})
 	return outcome
+}
+
+// commits says that the commit is about to be sent.
+func (c *client) commits() {
+	c.committing = true
+	c.closure.commits(c.entry)
 }
 
 // perform does what a transaction does, and tells how it ended.
@@ -351,7 +362,7 @@ func (c *client) perform(ctx context.Context, t *recorder.Transaction, g *group,
 // finish commits, or gives up what has failed with err. It leaves the session if its connection is of no more use.
 func (c *client) finish(ctx context.Context, err error) (record.Status, target.Reason) {
 	if err == nil {
-		c.committing = true
+		c.commits()
 		if err = c.session.Commit(ctx); err == nil {
 			c.answers.Add(1)
 			return record.Committed, ""
@@ -376,45 +387,62 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		return err
 	}
 	c.absent, c.bank = c.absent[:0], bank{seen: map[string]int64{}}
+	c.entry.hides = g.config.Workload == generate.Predicates
 	for i := 0; i < len(steps); {
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
 		}
-		together := 1
-		for c.cfg.Pause == 0 && isRead(steps[i]) && together < togetherMax && i+together < len(steps) &&
-			isRead(steps[i+together]) {
-			together++
-		}
+		some := steps[i : i+c.together(steps[i:])]
+		i += len(some)
 		// What a predicate write hit is known before the commit, so that it is where that has no answer.
-		if e, ok := c.session.(target.Ender); ok && i+together == len(steps) && steps[i].Kind != record.PredicateWrite {
+		if e, ok := c.session.(target.Ender); ok && i == len(steps) && some[0].Kind != record.PredicateWrite {
 			e.Last()
-			c.committing = true
+			c.commits()
 		}
-		if err := c.do(ctx, t, g, steps[i:i+together]); err != nil {
+		if err := c.do(ctx, t, g, some); err != nil {
 			return err
 		}
+		if c.entry.hides {
+			c.closure.asked(c.entry)
+		}
 		c.answers.Add(1)
-		i += together
 	}
 	return nil
 }
 
-// togetherMax is how many reads are asked for together at most. Those between which there is a pause are not.
+// togetherMax is how many operations are asked for together at most.
 const togetherMax = 64
 
-// isRead tells whether a step reads one item.
-func isRead(s generate.Step) bool { return s.Kind == record.Read && s.Range == 0 }
-
-// do does one operation, or several reads. A write is recorded whatever the answer is, as it may have happened, unless
-// there was nothing to write to.
-func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
-	s := steps[0]
-	if s.Kind == record.PredicateRead || s.Kind == record.PredicateWrite {
-		return c.ask(ctx, t, g, s)
+// together is how many of some steps are asked for before the first is answered: those between which there is no
+// pause, but a write has to know what was read.
+func (c *client) together(steps []generate.Step) int {
+	n, isRead := 0, false
+	for _, s := range steps {
+		isRead = isRead || s.Kind == record.Read
+		switch {
+		case n == togetherMax, n > 0 && (c.cfg.Pause > 0 || !ofOne(s) || s.Kind != record.Read && isRead):
+			return n
+		case !ofOne(s):
+			return 1
+		}
+		n++
 	}
-	item := g.item(s)
-	switch {
-	case s.Range > 0:
+	return n
+}
+
+// ofOne tells whether a step is about one item.
+func ofOne(s generate.Step) bool {
+	return s.Range == 0 && s.Kind != record.PredicateRead && s.Kind != record.PredicateWrite
+}
+
+// do does one operation, or several on an item each. A write is recorded whatever the answer is, as it may have
+// happened, unless there was nothing to write to.
+func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
+	switch s := steps[0]; {
+	case ofOne(s):
+	case s.Kind != record.Read:
+		return c.ask(ctx, t, g, s)
+	default:
 		registers := g.items[s.Item : s.Item+s.Range]
 		values, err := c.session.Scan(ctx, registers)
 		if err != nil {
@@ -424,33 +452,34 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 			c.saw(t, g, registers[i], v)
 		}
 		return nil
-	case s.Kind == record.Read:
-		items := make([]target.Item, len(steps))
-		for i, s := range steps {
-			items[i] = g.item(s)
-		}
-		values, err := c.session.Read(ctx, items...)
-		if err != nil {
-			return err
-		}
-		for i, v := range values {
-			c.saw(t, g, items[i], v)
-		}
-		return nil
 	}
-	v, write, wrote := c.value(g, item), c.session.Write, t.Write
-	if i := slices.Index(c.absent, item.Name); s.Kind == record.Append {
-		write, wrote = c.session.Append, t.Append
-	} else if i >= 0 {
-		c.absent[i] = ""
-		write = c.session.Create
+	ops := make([]*target.Op, len(steps))
+	for i, s := range steps {
+		op := &target.Op{Kind: s.Kind, Item: g.item(s)}
+		if ops[i] = op; op.Kind != record.Read {
+			op.Value = c.value(g, op.Item)
+		}
+		if at := slices.Index(c.absent, op.Item.Name); op.Kind == record.Write && at >= 0 {
+			c.absent[at], op.Create = "", true
+		}
 	}
-	err := write(ctx, item, v)
-	switch {
-	case !errors.Is(err, target.ErrNotThere):
-		wrote(c.called(item), g.shown(record.Int(v)))
-	case c.committing:
-		err = nil
+	err := c.session.Do(ctx, ops...)
+	missing := false
+	for _, op := range ops {
+		switch {
+		case op.Kind == record.Read && err == nil:
+			c.saw(t, g, op.Item, op.Read)
+		case op.Kind == record.Read:
+		case op.Missing:
+			missing = true
+		case op.Kind == record.Append:
+			t.Append(c.called(op.Item), g.shown(record.Int(op.Value)))
+		default:
+			t.Write(c.called(op.Item), g.shown(record.Int(op.Value)))
+		}
+	}
+	if err == nil && missing && !c.committing {
+		err = target.ErrNotThere
 	}
 	return err
 }
@@ -475,6 +504,7 @@ func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, s g
 	}
 	hit := []byte{'['}
 	for i, v := range found {
+		c.entry.read(v)
 		switch {
 		case v.IsNull():
 		case !writes:
@@ -501,6 +531,7 @@ func (l *Load) called(item target.Item) string { return item.Name[len(l.run)-len
 // saw records what was read of an item.
 func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v record.Value) {
 	t.Read(c.called(item), g.shown(v))
+	c.entry.read(v)
 	if g.sparse() && v.IsNull() {
 		c.absent = append(c.absent, item.Name)
 	}
@@ -531,7 +562,13 @@ func (b *bank) wrongTotal(accounts int) bool {
 
 // value is what is written to an item next.
 func (c *client) value(g *group, item target.Item) int64 {
-	v := c.values.Add(1)
+	v := c.content(g, item, c.values.Add(1))
+	c.closure.writes(c.entry, v)
+	return v
+}
+
+// content is what an item is given, with a number that is in no other.
+func (c *client) content(g *group, item target.Item, v int64) int64 {
 	switch g.config.Workload {
 	case generate.Predicates:
 		column := func() int64 { return 1 + c.rng.Int64N(int64(g.config.Keys)) }
@@ -799,20 +836,21 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 
 // create writes all items of a group, and every other one of those that need not be there.
 func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) (record.Status, target.Reason) {
-	err := k.session.Begin(ctx)
+	var ops []*target.Op
 	for i, item := range g.items {
-		if err != nil {
-			break
-		}
 		if g.sparse() && i%2 == 1 {
 			continue
 		}
-		var v int64
+		op := &target.Op{Kind: record.Write, Create: true, Item: item}
 		if !item.List { // a list is empty at first, which is no write
-			v = k.value(g, item)
-			t.Write(k.called(item), g.shown(record.Int(v)))
+			op.Value = k.value(g, item)
+			t.Write(k.called(item), g.shown(record.Int(op.Value)))
 		}
-		err = k.session.Create(ctx, item, v)
+		ops = append(ops, op)
+	}
+	err := k.session.Begin(ctx)
+	if err == nil {
+		err = k.session.Do(ctx, ops...)
 	}
 	return k.finish(ctx, err)
 }

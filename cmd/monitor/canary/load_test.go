@@ -29,7 +29,7 @@ func TestRefusedCommitIsUndone(t *testing.T) {
 		return s
 	}
 	item := target.Item{Name: "0.0"}
-	writer := &client{Load: &Load{db: db}, session: connect()}
+	writer := &client{Load: &Load{db: db}, session: connect(), entry: &entry{}}
 	reader := connect()
 	step := func(err error) {
 		t.Helper()
@@ -39,18 +39,18 @@ func TestRefusedCommitIsUndone(t *testing.T) {
 	}
 	read := func(s target.Session) int64 {
 		t.Helper()
-		v, err := s.Read(ctx, item)
-		step(err)
-		return v[0].Num
+		op := &target.Op{Kind: record.Read, Item: item}
+		step(s.Do(ctx, op))
+		return op.Read.Num
 	}
 	step(writer.session.Begin(ctx))
-	step(writer.session.Create(ctx, item, 1))
+	step(writer.session.Do(ctx, &target.Op{Kind: record.Write, Create: true, Item: item, Value: 1}))
 	step(writer.session.Commit(ctx))
 
 	step(reader.Begin(ctx))
 	read(reader)
 	step(writer.session.Begin(ctx))
-	step(writer.session.Write(ctx, item, 2))
+	step(writer.session.Do(ctx, &target.Op{Kind: record.Write, Item: item, Value: 2}))
 	if got, why := writer.finish(ctx, nil); got != record.Aborted || why != target.Conflict {
 		t.Fatalf("while another reads: %v, %v", got, why)
 	}

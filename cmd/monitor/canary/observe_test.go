@@ -112,7 +112,7 @@ func TestFailure(t *testing.T) {
 		{[]ended{conflict}, "no answer that says why"},
 		{[]ended{slow}, "timeout: no leader"},
 		{[]ended{slow, conflict}, "timeout: no leader"},
-		{[]ended{slow, {outcome: record.Committed, writes: true}, conflict}, "no answer that says why"},
+		{[]ended{slow, {outcome: record.Committed, does: true}, conflict}, "no answer that says why"},
 	} {
 		of := counts{sessions: 2}
 		for _, e := range c.met {
@@ -130,7 +130,7 @@ func TestFailure(t *testing.T) {
 func TestStanding(t *testing.T) {
 	n, failed := target.Node{Name: "db-3"}, errors.New("refused")
 	waits := func(c *counts) { c.asks(1, n, false); c.lacks(true) }
-	wrote := ended{outcome: record.Committed, writes: true}
+	wrote, none, replica := ended{outcome: record.Committed, does: true}, ended{outcome: record.Committed}, target.Node{Name: "db-3", Replica: true}
 	for name, c := range map[string]struct {
 		happens func(*counts)
 		after   time.Duration
@@ -146,6 +146,8 @@ func TestStanding(t *testing.T) {
 		"it has waited for them":          {func(c *counts) { waits(c); c.lacks(false) }, time.Hour, page.NodeUp},
 		"only reads are tried":            {func(c *counts) { c.asks(1, n, false) }, time.Hour, page.NodeUp},
 		"a session wrote":                 {func(c *counts) { c.asks(1, n, true); c.add(1, n, wrote) }, time.Hour, page.NodeUp},
+		"a replica shows something":       {func(c *counts) { c.asks(1, replica, false); c.add(1, replica, wrote) }, time.Hour, page.NodeUp},
+		"it shows nothing":                {func(c *counts) { c.asks(1, replica, false); c.add(1, replica, none) }, 10 * time.Second, page.NodeStalled},
 		"another client wrote":            {func(c *counts) { c.asks(1, n, true); c.add(2, n, wrote) }, time.Hour, page.NodeStalled},
 		"sessions can't connect":          {func(c *counts) { c.unreachable(1, n, target.TooMany, failed) }, 10 * time.Second, page.NodeStalled},
 		"they can":                        {func(c *counts) { c.unreachable(1, n, target.TooMany, failed); c.reached(1, n) }, time.Hour, page.NodeUp},

@@ -3,7 +3,6 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +37,13 @@ type Options struct {
 	// Config says what is true of the records.
 	Config *config.Config
 	DB     string // the name of the history
+	// Clock is what the times of records come from; nil: time.Now.
+	Clock func() time.Time
 	// Wait makes who ends a transaction wait where a record would be lost otherwise.
 	Wait bool
+	// Closed: whose writes a record has seen is recorded before it. Else of what was recorded the end may be missing
+	// though it was read, and a file of it says that coverage is partial.
+	Closed bool
 	// UntilEnd: the records end by themselves, and are then judged to the end.
 	UntilEnd bool
 	// Canary is what the page shows of a canary; nil: there is none.
@@ -117,8 +121,12 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 	if o.Record != nil {
 		file, err := o.Record()
 		if err == nil && file != nil {
-			w := &whole{File: file, header: m.header}
-			err = w.begin(header(o.Config, record.CoveragePartial))
+			coverage := record.CoveragePartial
+			if o.Closed {
+				coverage = o.Config.Coverage
+			}
+			w := &intact{File: file}
+			_, err = w.Write(header(o.Config, coverage))
 			sinks = append(sinks, recorder.Lines(w))
 		}
 		if err != nil {
@@ -132,8 +140,11 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 		sinks = append(sinks, recorder.Lines(m.in))
 	}
 	var first sync.Once
-	m.Recorder = recorder.New(recorder.Tee(sinks...), recorder.Options{DB: o.DB, Wait: o.Wait, Failed: func(err error) {
-		first.Do(func() { o.Log.Error().Err(err).Msg("records are lost; how many is counted") })
+	m.Recorder = recorder.New(recorder.Tee(sinks...), recorder.Options{DB: o.DB, Wait: o.Wait, Clock: o.Clock, Failed: func(err error) {
+		first.Do(func() {
+			o.Log.Error().Err(err).Msg("records are lost; how many is counted")
+			m.App.RecordsLost(o.DB, err)
+		})
 	}})
 	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version,
 		UntilEnd: o.UntilEnd, Stdin: m.pipe, Stdout: m, Canary: o.Canary})
@@ -171,48 +182,23 @@ func header(c *config.Config, coverage record.Coverage) []byte {
 	return append(codec.AppendHeader(nil, &h), '\n')
 }
 
-// whole is a file whose header says that writes are missing until it is closed: of who is killed the last ones are,
-// though others may have read them.
-type whole struct {
+// intact is a file that is as it was before the first write that failed, and gets no more then: what it has lacks
+// nothing up to there.
+type intact struct {
 	*os.File
-	header []byte
-	size   int64 // of what it has: of what was written in part nothing stays
-	torn   bool  // something could not be written
+	size   int64
+	failed error
 }
 
-func (w *whole) Write(b []byte) (int, error) {
-	n, err := w.File.Write(b)
-	if err == nil {
-		w.size += int64(n)
-	} else if w.header != nil {
-		w.torn = true
-		_, back := w.Seek(w.size, io.SeekStart)
-		err = errors.Join(err, w.Truncate(w.size), back)
-	}
-	return n, err
-}
-
-// begin writes the header of what is not whole, where there is a way back to it.
-func (w *whole) begin(partial []byte) error {
-	if info, err := w.Stat(); err == nil && info.Mode().IsRegular() {
-		room := max(len(partial), len(w.header)) // both have it
-		fill := func(header []byte) []byte {
-			return fmt.Appendf(nil, "%-*s\n", room, bytes.TrimRight(header, "\n"))
+func (w *intact) Write(b []byte) (n int, err error) {
+	if w.failed == nil {
+		if n, w.failed = w.File.Write(b); w.failed == nil {
+			w.size += int64(n)
+		} else {
+			_ = w.Truncate(w.size) // what is no file on a disk can't be
 		}
-		w.header, partial = fill(w.header), fill(partial)
-	} else {
-		w.header, partial = nil, w.header
 	}
-	_, err := w.Write(partial)
-	return err
-}
-
-// Close implements io.Closer.
-func (w *whole) Close() (err error) {
-	if !w.torn {
-		_, err = w.WriteAt(w.header, 0)
-	}
-	return errors.Join(err, w.File.Close())
+	return n, w.failed
 }
 
 // Prefix is what names may begin with so that no other run's do, and what those that are told need for that: nothing

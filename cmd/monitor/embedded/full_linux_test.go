@@ -7,53 +7,43 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/mounts"
 )
 
-// A file that had no room for all records says so, and has no half of one; one that had is whole when it is closed, and not before.
-func TestWhole(t *testing.T) {
+// A file that had no room for all records is whole up to there, also when there is room again.
+func TestIntact(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		mounts.Failed(t, "A FULL DISK IS NOT TESTED", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
-	line := strings.Repeat("x", 9_999) + "\n"
-	for _, c := range []struct {
-		lines int
-		ends  string // coverage, when it is closed
-	}{{3, "complete"}, {10, "partial"}} {
-		path := filepath.Join(dir, c.ends)
-		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
+	line, other := strings.Repeat("x", 9_999)+"\n", filepath.Join(dir, "other")
+	if err := os.WriteFile(other, []byte(line+line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, "records"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, taken := &intact{File: f}, 0
+	for range 10 {
+		if _, err = w.Write([]byte(line)); err == nil {
+			taken++
 		}
-		w := &whole{File: f, header: header(&config.Config{}, record.CoverageComplete)}
-		if err := w.begin(header(&config.Config{}, record.CoveragePartial)); err != nil {
-			t.Fatal(err)
-		}
-		for range c.lines {
-			_, err = w.Write([]byte(line))
-		}
-		if (err != nil) != (c.ends == "partial") {
-			t.Errorf("%d lines: %v", c.lines, err)
-		}
-		for i, coverage := range []string{"partial", c.ends} {
-			text, err := os.ReadFile(path)
-			first, rest, _ := strings.Cut(string(text), "\n")
-			if err != nil || !strings.Contains(first, `"coverage":"`+coverage+`"`) || len(rest)%len(line) != 0 {
-				t.Errorf("%d lines: %v, %s and %d bytes", c.lines, err, first, len(rest))
-			}
-			if i > 0 {
-				break
-			}
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := os.Remove(path); err != nil {
-			t.Error(err)
-		}
+	}
+	if err == nil {
+		t.Fatal("all had room")
+	}
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	if _, again := w.Write([]byte(line)); again != err {
+		t.Errorf("%v, and then %v", err, again)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(f.Name()); err != nil || string(text) != strings.Repeat(line, taken) {
+		t.Errorf("%v: %d bytes of %d lines", err, len(text), taken)
 	}
 }

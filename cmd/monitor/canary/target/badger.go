@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -157,45 +156,12 @@ func (s *badgerSession) get(i Item) (text string, found bool, err error) {
 	return text, true, err
 }
 
-func (s *badgerSession) Read(ctx context.Context, items ...Item) ([]record.Value, error) {
-	return each(ctx, items, s.one)
-}
-
-func (s *badgerSession) one(_ context.Context, i Item) (record.Value, error) {
-	text, found, err := s.get(i)
-	if err != nil || !found {
-		return record.Null, err
-	}
-	return i.stored(text)
+func (s *badgerSession) Do(_ context.Context, ops ...*Op) error {
+	return overTexts(ops, s.get, func(i Item, text string) error { return s.txn.Set(badgerKey(i), []byte(text)) })
 }
 
 func (s *badgerSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
-	return s.Read(ctx, registers...)
-}
-
-func (s *badgerSession) Write(_ context.Context, i Item, value int64) error { return s.put(i, value) }
-
-// Create and Write are one: a key that is set is there.
-func (s *badgerSession) Create(_ context.Context, i Item, value int64) error {
-	if i.List {
-		return s.txn.Set(badgerKey(i), nil)
-	}
-	return s.put(i, value)
-}
-
-func (s *badgerSession) put(i Item, value int64) error {
-	return s.txn.Set(badgerKey(i), strconv.AppendInt(nil, value, 10))
-}
-
-func (s *badgerSession) Append(_ context.Context, i Item, element int64) error {
-	text, found, err := s.get(i)
-	if err == nil && !found {
-		err = ErrNotThere
-	}
-	if err != nil {
-		return err
-	}
-	return s.txn.Set(badgerKey(i), append(strconv.AppendInt([]byte(text), element, 10), ','))
+	return each(ctx, s, registers)
 }
 
 func (s *badgerSession) Commit(context.Context) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -257,20 +256,13 @@ func (s *etcdSession) get(ctx context.Context, item Item) (text string, found bo
 	return string(r.Kvs[0].Value), true, nil
 }
 
-func (s *etcdSession) Read(ctx context.Context, items ...Item) ([]record.Value, error) {
-	return each(ctx, items, s.one)
-}
-
-func (s *etcdSession) one(ctx context.Context, item Item) (record.Value, error) {
-	text, found, err := s.get(ctx, item)
-	if err != nil || !found {
-		return record.Null, err
-	}
-	return item.stored(text)
+// Do reads a list that is appended to, so that its commit compares it whatever the isolation.
+func (s *etcdSession) Do(ctx context.Context, ops ...*Op) error {
+	return overTexts(ops, func(item Item) (string, bool, error) { return s.get(ctx, item) }, s.put)
 }
 
 func (s *etcdSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
-	return s.Read(ctx, registers...)
+	return each(ctx, s, registers)
 }
 
 // put notes what is to be stored.
@@ -280,29 +272,6 @@ func (s *etcdSession) put(item Item, text string) error {
 	}
 	s.writes[item] = text
 	return nil
-}
-
-func (s *etcdSession) Write(_ context.Context, item Item, value int64) error {
-	return s.put(item, strconv.FormatInt(value, 10))
-}
-
-// Append reads the list, so that its commit compares it whatever the isolation.
-func (s *etcdSession) Append(ctx context.Context, list Item, element int64) error {
-	text, found, err := s.get(ctx, list)
-	if err == nil && !found {
-		err = ErrNotThere
-	}
-	if err != nil {
-		return err
-	}
-	return s.put(list, text+strconv.FormatInt(element, 10)+",")
-}
-
-func (s *etcdSession) Create(ctx context.Context, item Item, value int64) error {
-	if item.List {
-		return s.put(item, "")
-	}
-	return s.Write(ctx, item, value)
 }
 
 // Commit sends the writes. What was read at one revision and writes nothing needs no answer, unless reads may be stale

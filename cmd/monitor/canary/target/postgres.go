@@ -347,14 +347,17 @@ func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Se
 		begin = p.beginAtHand
 	}
 	set := statement{sql: "select true"}
-	for _, one := range slices.Concat(limits, settings) {
+	for _, one := range limits {
+		set.sql += ", set_config('" + one.Name + "', '" + one.Value + "', true)"
+	}
+	for _, one := range settings {
 		set.sql += ", set_config(?, ?, true)"
 		set.args = append(set.args, one.Name, one.Value)
 	}
 	s := &pgSession{conn: c, begin: []statement{{sql: begin}, set}}
-	s.said, s.run = postgresDialect, func(_ context.Context, all ...statement) (int64, error) {
-		tag, err := s.do(all...)
-		return tag.RowsAffected(), err
+	s.said, s.run = postgresDialect, func(_ context.Context, all ...statement) error {
+		_, err := s.do(all...)
+		return err
 	}
 	return s, nil
 }
@@ -532,7 +535,10 @@ func answer(to statement, query func() (pgx.Rows, error)) (tag pgconn.CommandTag
 		}
 	}
 	rows.Close()
-	return rows.CommandTag(), rows.Err()
+	if tag = rows.CommandTag(); rows.Err() == nil && to.met != nil {
+		to.met(tag.RowsAffected())
+	}
+	return tag, rows.Err()
 }
 
 // errRolledBack: a commit of a transaction that had failed before is answered so.

@@ -81,34 +81,34 @@ func TestCommitGoesWithTheLastOperation(t *testing.T) {
 				t.Helper()
 				must(a.Begin(ctx))
 				a.(Ender).Last()
-				if v, err := a.Read(ctx, here, none); err != nil || v[0] != record.Int(want) || v[1] != record.Null {
-					t.Errorf("they hold %v, %v, want %d and nothing", v, err, want)
+				held, nothing := &Op{Kind: record.Read, Item: here}, &Op{Kind: record.Read, Item: none}
+				if err := a.Do(ctx, held, nothing); err != nil || held.Read != record.Int(want) || nothing.Read != record.Null {
+					t.Errorf("they hold %v, %v: %v, want %d and nothing", held.Read, nothing.Read, err, want)
 				}
 				must(a.Commit(ctx))
 			}
 			must(a.Begin(ctx))
 			a.(Ender).Last()
-			must(a.Create(ctx, here, 1))
+			must(a.Do(ctx, &Op{Kind: record.Write, Create: true, Item: here, Value: 1}))
 			must(a.Commit(ctx))
 			is(1)
 
 			must(a.Begin(ctx))
-			must(a.Write(ctx, here, 2))
 			a.(Ender).Last()
-			if err := a.Write(ctx, none, 3); !errors.Is(err, ErrNotThere) {
-				t.Errorf("what is not there was written: %v", err)
+			there, gone := &Op{Kind: record.Write, Item: here, Value: 2}, &Op{Kind: record.Write, Item: none, Value: 3}
+			if err := a.Do(ctx, there, gone); err != nil || there.Missing || !gone.Missing {
+				t.Errorf("what is there was written, and what is not: %v, %v: %v", !there.Missing, !gone.Missing, err)
 			}
 			must(a.Commit(ctx))
 			is(2)
 
 			must(b.Begin(ctx))
-			_, err = b.Read(ctx, here)
-			must(err)
+			must(b.Do(ctx, &Op{Kind: record.Read, Item: here}))
 			must(a.Begin(ctx))
-			must(a.Write(ctx, here, 4))
+			must(a.Do(ctx, &Op{Kind: record.Write, Item: here, Value: 4}))
 			must(a.Commit(ctx))
 			b.(Ender).Last()
-			if err := b.Write(ctx, here, 5); db.Fault(err) != (Fault{Conflict, true}) {
+			if err := b.Do(ctx, &Op{Kind: record.Write, Item: here, Value: 5}); db.Fault(err) != (Fault{Conflict, true}) {
 				t.Errorf("what another has overwritten was written: %v", err)
 			}
 			must(b.Abort(ctx))
@@ -137,11 +137,21 @@ func TestLists(t *testing.T) {
 		}
 		defer s.Close()
 		text, array, other := Item{Name: "a", List: true}, Item{Name: "b", List: true, Array: true}, Item{Name: "c", List: true, Array: true}
-		err = errors.Join(s.Begin(ctx), s.Create(ctx, text, 0), s.Create(ctx, array, 0), s.Create(ctx, other, 0), s.Append(ctx, text, 7), s.Append(ctx, array, 8), s.Append(ctx, array, 9))
-		got, failed := s.Read(ctx, text, array, other, Item{Name: "d", List: true, Array: true})
+		ops := []*Op{{Kind: record.Write, Create: true, Item: text}, {Kind: record.Write, Create: true, Item: array},
+			{Kind: record.Write, Create: true, Item: other}, {Kind: record.Append, Item: text, Value: 7},
+			{Kind: record.Append, Item: array, Value: 8}, {Kind: record.Append, Item: array, Value: 9}}
+		items := []Item{text, array, other, {Name: "d", List: true, Array: true}}
+		for _, item := range items {
+			ops = append(ops, &Op{Kind: record.Read, Item: item})
+		}
+		err = errors.Join(s.Begin(ctx), s.Do(ctx, ops...))
+		var got []record.Value
+		for _, op := range ops[len(ops)-len(items):] {
+			got = append(got, op.Read)
+		}
 		list := func(text string) record.Value { return record.Value{Kind: record.KindList, Text: text} }
-		if want := []record.Value{list("[7]"), list("[8,9]"), list("[]"), record.Null}; err != nil || failed != nil || !slices.Equal(got, want) {
-			t.Errorf("they hold %v, want %v: %v, %v", got, want, err, failed)
+		if want := []record.Value{list("[7]"), list("[8,9]"), list("[]"), record.Null}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("they hold %v, want %v: %v", got, want, err)
 		}
 		if err := s.Commit(ctx); err != nil {
 			t.Error(err)

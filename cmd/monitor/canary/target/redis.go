@@ -252,12 +252,8 @@ func (s *redisSession) endWith(ctx context.Context) (undo func() bool) {
 	return context.AfterFunc(ctx, func() { _ = s.client.Close() })
 }
 
-func (s *redisSession) Read(ctx context.Context, items ...Item) ([]record.Value, error) {
-	return each(ctx, items, s.one)
-}
-
-// one asks the server, and adds what the transaction has written itself.
-func (s *redisSession) one(ctx context.Context, item Item) (record.Value, error) {
+// read asks the server, and adds what the transaction has written itself.
+func (s *redisSession) read(ctx context.Context, item Item) (record.Value, error) {
 	if s.watch {
 		if err := s.conn.Do(ctx, "WATCH", redisKey(item)).Err(); err != nil {
 			return record.Null, err
@@ -289,24 +285,22 @@ func (s *redisSession) one(ctx context.Context, item Item) (record.Value, error)
 }
 
 func (s *redisSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
-	return s.Read(ctx, registers...)
+	return each(ctx, s, registers)
 }
 
-func (s *redisSession) Write(_ context.Context, item Item, value int64) error {
-	s.writes = append(s.writes, redisWrite{item, value})
-	return nil
-}
-
-func (s *redisSession) Append(ctx context.Context, list Item, element int64) error {
-	return s.Write(ctx, list, element)
-}
-
-// Create writes a register; an empty list is one that is not there.
-func (s *redisSession) Create(ctx context.Context, item Item, value int64) error {
-	if item.List {
-		return nil
+// Do asks for what is read; an empty list is one that is not there.
+func (s *redisSession) Do(ctx context.Context, ops ...*Op) (err error) {
+	for _, op := range ops {
+		switch {
+		case op.Kind == record.Read:
+			if op.Read, err = s.read(ctx, op.Item); err != nil {
+				return err
+			}
+		case !op.Create || !op.Item.List:
+			s.writes = append(s.writes, redisWrite{op.Item, op.Value})
+		}
 	}
-	return s.Write(ctx, item, value)
+	return nil
 }
 
 // Commit sends the writes; without any, EXEC still says whether what was read has changed.

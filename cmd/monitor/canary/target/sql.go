@@ -29,36 +29,59 @@ var (
 // row is one that a statement returns.
 type row interface{ Scan(into ...any) error }
 
-// statement is a text of SQL with ? for each argument, and what is called for each row that it returns; nil: it
-// returns none.
+// statement is a text of SQL with ? for each argument, and what is called for each row that it returns, and with how
+// many it met; nil: it returns none, or nobody asks.
 type statement struct {
 	sql  string
 	args []any
 	row  func(row) error
+	met  func(rows int64)
 }
 
-// statements is what a Session does, as all databases say it that speak SQL. run runs some, one after the other, and
-// tells how many rows the last one met.
+// statements is what a Session does, as all databases say it that speak SQL. run runs some, one after the other.
 type statements struct {
 	said dialect
-	run  func(ctx context.Context, all ...statement) (met int64, err error)
+	run  func(ctx context.Context, all ...statement) error
 }
 
-func (s *statements) Read(ctx context.Context, items ...Item) ([]record.Value, error) {
-	out, all := absent(items), make([]statement, len(items))
-	for i, item := range items {
+func (s *statements) Do(ctx context.Context, ops ...*Op) error {
+	all := make([]statement, len(ops))
+	for i, op := range ops {
+		all[i] = s.of(op)
+	}
+	return s.run(ctx, all...)
+}
+
+// of is the statement of an operation.
+func (s *statements) of(op *Op) statement {
+	table, where, name := s.said.table, " where "+s.said.key+" = ?", op.Item.Name
+	change := statement{met: func(rows int64) { op.Missing = rows == 0 }}
+	switch array := s.isArray(op.Item); {
+	case op.Kind == record.Read:
 		column := "value"
 		switch {
-		case s.isArray(item):
+		case array:
 			column = "array_to_string(numbers, ',')"
-		case item.List:
+		case op.Item.List:
 			column = "elements"
 		}
-		all[i] = statement{"select " + column + " from " + s.said.table + " where " + s.said.key + " = ?", []any{item.Name},
-			func(r row) (err error) { out[i], err = item.value(r.Scan); return err }}
+		return statement{sql: "select " + column + " from " + table + where, args: []any{name},
+			row: func(r row) (err error) { op.Read, err = op.Item.value(r.Scan); return err }}
+	case op.Kind == record.Append && array:
+		change.sql, change.args = "update "+table+" set numbers = array_append(numbers, ?)"+where, []any{op.Value, name}
+	case op.Kind == record.Append:
+		change.sql = "update " + table + " set elements = " + s.said.concat + where
+		change.args = []any{strconv.FormatInt(op.Value, 10) + ",", name}
+	case !op.Create:
+		change.sql, change.args = "update "+table+" set value = ?"+where, []any{op.Value, name}
+	case array:
+		change.sql, change.args = "insert into "+table+" ("+s.said.key+", numbers) values (?, '{}')", []any{name}
+	case op.Item.List:
+		change.sql, change.args = "insert into "+table+" ("+s.said.key+", elements) values (?, '')", []any{name}
+	default:
+		change.sql, change.args = "insert into "+table+" ("+s.said.key+", value) values (?, ?)", []any{name, op.Value}
 	}
-	_, err := s.run(ctx, all...)
-	return out, err
+	return change
 }
 
 // isArray tells whether a list is an array: PostgreSQL alone has them.
@@ -79,42 +102,9 @@ func put(out []record.Value, registers []Item) func(row) error {
 
 func (s *statements) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
 	out := absent(registers)
-	_, err := s.run(ctx, statement{"select " + s.said.key + ", value from " + s.said.table + " where " + s.said.key +
-		" between ? and ?",
-		[]any{registers[0].Name, registers[len(registers)-1].Name}, put(out, registers)})
-	return out, err
-}
-
-func (s *statements) Write(ctx context.Context, item Item, value int64) error {
-	return s.change(ctx, "update "+s.said.table+" set value = ? where "+s.said.key+" = ?", value, item.Name)
-}
-
-func (s *statements) Append(ctx context.Context, list Item, element int64) error {
-	if s.isArray(list) {
-		return s.change(ctx, "update "+s.said.table+" set numbers = array_append(numbers, ?) where "+s.said.key+" = ?",
-			element, list.Name)
-	}
-	return s.change(ctx, "update "+s.said.table+" set elements = "+s.said.concat+" where "+s.said.key+" = ?",
-		strconv.FormatInt(element, 10)+",", list.Name)
-}
-
-func (s *statements) Create(ctx context.Context, item Item, value int64) error {
-	switch {
-	case s.isArray(item):
-		return s.change(ctx, "insert into "+s.said.table+" ("+s.said.key+", numbers) values (?, '{}')", item.Name)
-	case item.List:
-		return s.change(ctx, "insert into "+s.said.table+" ("+s.said.key+", elements) values (?, '')", item.Name)
-	}
-	return s.change(ctx, "insert into "+s.said.table+" ("+s.said.key+", value) values (?, ?)", item.Name, value)
-}
-
-// change runs a statement that changes one row.
-func (s *statements) change(ctx context.Context, text string, args ...any) error {
-	met, err := s.run(ctx, statement{text, args, nil})
-	if err == nil && met == 0 {
-		err = ErrNotThere
-	}
-	return err
+	return out, s.run(ctx, statement{sql: "select " + s.said.key + ", value from " + s.said.table + " where " +
+		s.said.key + " between ? and ?",
+		args: []any{registers[0].Name, registers[len(registers)-1].Name}, row: put(out, registers)})
 }
 
 // Where implements Asker, for a database in which a DELETE tells which rows it met. Of an UPDATE what it gave them
@@ -123,18 +113,17 @@ func (s *statements) Where(ctx context.Context, c Condition) ([]record.Value, er
 	first, last, out := c.Registers[0].Name, c.Registers[len(c.Registers)-1].Name, absent(c.Registers)
 	rows, within := s.said.key+", value", " where "+s.said.key+" between ? and ? and value"
 	asked := fmt.Sprintf("%s >> %d & %d between ? and ?", within, c.Column*ColumnBits, 1<<ColumnBits-1)
-	all := []statement{{"select " + rows + " from " + s.said.table + asked, []any{first, last, c.Low, c.High},
-		put(out, c.Registers)}}
+	all := []statement{{sql: "select " + rows + " from " + s.said.table + asked,
+		args: []any{first, last, c.Low, c.High}, row: put(out, c.Registers)}}
 	switch {
 	case c.Delete:
 		all[0].sql = "delete from " + s.said.table + asked + " returning " + rows
 	case c.Set != 0:
-		all = []statement{{"update " + s.said.table + " set value = ?" + asked, []any{c.Set, first, last, c.Low, c.High},
-			nil},
-			{"select " + rows + " from " + s.said.table + within + " = ?", []any{first, last, c.Set}, put(out, c.Registers)}}
+		all = []statement{{sql: "update " + s.said.table + " set value = ?" + asked,
+			args: []any{c.Set, first, last, c.Low, c.High}}, {sql: "select " + rows + " from " + s.said.table + within + " = ?",
+			args: []any{first, last, c.Set}, row: put(out, c.Registers)}}
 	}
-	_, err := s.run(ctx, all...)
-	return out, err
+	return out, s.run(ctx, all...)
 }
 
 // sqlSession is a connection of database/sql, held for as long as the session lasts: nothing is tried again
@@ -160,23 +149,27 @@ func (s *sqlSession) exec(ctx context.Context, text string) error {
 }
 
 // do runs statements.
-func (s *sqlSession) do(ctx context.Context, all ...statement) (met int64, err error) {
+func (s *sqlSession) do(ctx context.Context, all ...statement) error {
 	for _, one := range all {
-		if one.row == nil {
-			result, err := s.conn.ExecContext(ctx, one.sql, one.args...)
-			if err == nil {
-				met, err = result.RowsAffected()
-			}
-			if err != nil {
-				return 0, err
+		if one.row != nil {
+			if err := s.query(ctx, one); err != nil {
+				return err
 			}
 			continue
 		}
-		if err := s.query(ctx, one); err != nil {
-			return 0, err
+		result, err := s.conn.ExecContext(ctx, one.sql, one.args...)
+		if err != nil {
+			return err
+		}
+		rows, err := result.RowsAffected()
+		if err != nil {
+			return err
+		}
+		if one.met != nil {
+			one.met(rows)
 		}
 	}
-	return met, nil
+	return nil
 }
 
 func (s *sqlSession) query(ctx context.Context, one statement) error {

@@ -5,8 +5,7 @@
 //	err = db.Prepare(ctx)                         // makes what is needed, in a place of its own
 //	s, err := db.Connect(ctx, db.Nodes()[0], "")  // a connection
 //	err = s.Begin(ctx)
-//	v, err := s.Read(ctx, target.Item{Name: "7.3"})
-//	err = s.Write(ctx, target.Item{Name: "7.3"}, 41)
+//	err = s.Do(ctx, &target.Op{Kind: record.Write, Item: target.Item{Name: "7.3"}, Value: 41})
 //	err = s.Commit(ctx)
 //	fault := db.Fault(err)                        // what the error says, and whether the database said it
 //
@@ -55,28 +54,33 @@ type Node struct {
 // is of no more use unless Fault says that the database answered.
 type Session interface {
 	Begin(ctx context.Context) error
-	// Read returns an integer, a list, or record.Null for what is not there, of each item. They are read one after the
-	// other, though a database may be asked for them all before the first is answered.
-	Read(ctx context.Context, items ...Item) ([]record.Value, error)
+	// Do does operations one after the other, and may ask for several before the first is answered. That one found nothing
+	// to change is no error.
+	Do(ctx context.Context, ops ...*Op) error
 	// Scan returns what registers hold, in their order: those of a range of names, all of which are given. A database that
 	// has reads of ranges does one.
 	Scan(ctx context.Context, registers []Item) ([]record.Value, error)
-	// Write gives a register that is there a value. ErrNotThere says that it was not there, and stays so.
-	Write(ctx context.Context, item Item, value int64) error
-	// Append adds an element to the end of a list that is there, or returns ErrNotThere.
-	Append(ctx context.Context, list Item, element int64) error
-	// Create makes an item that is not there: a register with a value, an empty list.
-	Create(ctx context.Context, item Item, value int64) error
 	Commit(ctx context.Context) error
 	Abort(ctx context.Context) error
 	Close()
 }
 
-// Ender is a Session that sends the commit along with the last operation, where it is told which one that is.
+// Op is an operation on one item. What it finds is meaningful once it is done.
+type Op struct {
+	Kind record.OpKind // Read, Write or Append
+	// Create makes what is not there, a register or an empty list; else what is not there is Missing, and stays so.
+	Create  bool
+	Item    Item
+	Value   int64        // that it writes
+	Read    record.Value // an integer, a list, or record.Null for what is not there
+	Missing bool         // it found nothing to change
+}
+
+// Ender is a Session that sends the commit along with the last operations, where it is told which these are.
 type Ender interface {
-	// Last says that the next operation is the transaction's last. Unless that fails, Commit is called after it as
+	// Last says that the next call is the transaction's last operations. Unless that fails, Commit is called after it as
 	// always, and says what became of the transaction. An error that the database did not answer leaves that open
-	// already, and after ErrNotThere the rest is committed all the same.
+	// already, and where something is Missing the rest is committed all the same.
 	Last()
 }
 
@@ -106,17 +110,45 @@ const (
 // ColumnsOf is what a register's columns hold, for one number.
 func ColumnsOf(value int64) int64 { return value & (1<<ColumnsBits - 1) }
 
-// each is Read for a database that is asked for one item after the other.
-func each(ctx context.Context, items []Item,
-	read func(context.Context, Item) (record.Value, error)) ([]record.Value, error) {
-	out := make([]record.Value, len(items))
-	for i, item := range items {
-		var err error
-		if out[i], err = read(ctx, item); err != nil {
-			return nil, err
+// each is Scan for a database that has no reads of ranges.
+func each(ctx context.Context, s Session, registers []Item) ([]record.Value, error) {
+	ops, out := make([]*Op, len(registers)), absent(registers)
+	for i, r := range registers {
+		ops[i] = &Op{Kind: record.Read, Item: r}
+	}
+	err := s.Do(ctx, ops...)
+	for i, op := range ops {
+		out[i] = op.Read
+	}
+	return out, err
+}
+
+// overTexts does operations on what is stored as texts: a number, or a list as listOf reads it.
+func overTexts(ops []*Op, get func(Item) (string, bool, error), put func(Item, string) error) error {
+	for _, op := range ops {
+		var text string
+		found, err, value := true, error(nil), strconv.FormatInt(op.Value, 10)
+		if op.Kind != record.Write {
+			text, found, err = get(op.Item)
+		}
+		switch {
+		case err != nil:
+		case !found:
+			op.Missing = op.Kind == record.Append
+		case op.Kind == record.Read:
+			op.Read, err = op.Item.stored(text)
+		case op.Kind == record.Append:
+			err = put(op.Item, text+value+",")
+		case op.Item.List:
+			err = put(op.Item, "")
+		default:
+			err = put(op.Item, value)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // absent is what a scan returns that finds nothing.
@@ -486,7 +518,9 @@ func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
 // database that loses it.
 func shows(ctx context.Context, db Database, at, written Node) error {
 	register, value := Item{Name: "rehearsal"}, time.Now().UnixNano()
-	err := inOne(ctx, db, written, func(ctx context.Context, s Session) error { return s.Create(ctx, register, value) })
+	err := inOne(ctx, db, written, func(ctx context.Context, s Session) error {
+		return s.Do(ctx, &Op{Kind: record.Write, Create: true, Item: register, Value: value})
+	})
 	if err == nil {
 		defer func() { _ = db.Discard(ctx, written, []Item{register}) }()
 	}
@@ -497,8 +531,9 @@ func shows(ctx context.Context, db Database, at, written Node) error {
 				Do: "give nodes of one database"}
 		}
 		err = inOne(ctx, db, at, func(ctx context.Context, s Session) error {
-			v, err := s.Read(ctx, register)
-			seen = err == nil && v[0].Num == value
+			read := &Op{Kind: record.Read, Item: register}
+			err := s.Do(ctx, read)
+			seen = err == nil && read.Read.Num == value
 			return err
 		})
 	}
@@ -508,18 +543,21 @@ func shows(ctx context.Context, db Database, at, written Node) error {
 func rehearse(ctx context.Context, db Database, n Node) error {
 	name := fmt.Sprintf("rehearsal.%d", slices.Index(db.Nodes(), n)) // of its own, as all are asked at once
 	register, list := Item{Name: name}, Item{Name: name + ".list", List: true}
-	steps := []func(context.Context, Session) error{
-		func(ctx context.Context, s Session) error { return s.Create(ctx, register, 1) },
-		func(ctx context.Context, s Session) error { return s.Create(ctx, list, 0) },
-		func(ctx context.Context, s Session) error { return s.Write(ctx, register, 2) },
-		func(ctx context.Context, s Session) error { return s.Append(ctx, list, 1) },
-		func(ctx context.Context, s Session) error { _, err := s.Scan(ctx, []Item{register}); return err },
-		func(ctx context.Context, s Session) error { _, err := s.Read(ctx, list); return err },
+	read := func(ctx context.Context, s Session) error {
+		_, err := s.Scan(ctx, []Item{register})
+		if err == nil {
+			err = s.Do(ctx, &Op{Kind: record.Read, Item: list})
+		}
+		return err
 	}
 	if n.Replica {
-		return inOne(ctx, db, n, steps[4:]...)
+		return inOne(ctx, db, n, read)
 	}
-	if err := inOne(ctx, db, n, steps...); err != nil {
+	if err := inOne(ctx, db, n, func(ctx context.Context, s Session) error {
+		return s.Do(ctx, &Op{Kind: record.Write, Create: true, Item: register, Value: 1},
+			&Op{Kind: record.Write, Create: true, Item: list}, &Op{Kind: record.Write, Item: register, Value: 2},
+			&Op{Kind: record.Append, Item: list, Value: 1})
+	}, read); err != nil {
 		return err
 	}
 	return db.Discard(ctx, n, []Item{register, list})
