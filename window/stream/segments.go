@@ -1138,12 +1138,10 @@ func (s *segments) loseAll() {
 // concluded from absence may be wrong. What was told stands.
 func (s *segments) restart() {
 	results := s.engine.Results()
-	for i := range results {
-		if r := &results[i]; r.Outcome == verdict.Violated { // what is open is looked at again
-			r.Reason, r.Count = verdict.NoReason, 0
-			if !s.broken[i] {
-				r.Outcome = verdict.Satisfied
-			}
+	for i := range results { // what is open is looked at again
+		r := &results[i]
+		if r.Reason, r.Count = verdict.NoReason, 0; r.Outcome != verdict.NotApplicable && !s.broken[i] {
+			r.Outcome = verdict.Satisfied
 		}
 	}
 	s.count(results)

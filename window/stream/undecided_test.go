@@ -128,3 +128,45 @@ func stretched(t *testing.T, text string, level verdict.Level, last bool, restar
 	}
 	return r, stretches[0].Partial, h.Stats().Undecided
 }
+
+// What was open when less could be assumed than the engine was told is looked at again, and open no longer if that
+// decides it: a client looks at an empty list, somebody appends to it, and then values turn out to repeat.
+func TestOpenWhenValuesRepeatIsLookedAtAgain(t *testing.T) {
+	text := map[string]string{}
+	for _, session := range []string{"o", "p"} {
+		for i := range 16 {
+			text[session] += fmt.Sprintf("%s %s%d: w(o,%d)\n", session, session, i, i)
+		}
+	}
+	s, err := script.Parse("i I: r(x,[])\n" + text["o"] + "k K: append(x,1)\nl L: r(x,[1])\n" + text["p"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := New(Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.RC, verdict.SI}, Initial: record.InitialAbsent,
+		Coverage: record.CoverageComplete, Clock: record.ClockPrune, MaxTransaction: time.Second, UniqueValues: true,
+		Every: time.Second / 4, Conflicts: 1000, Segment: 1 << 16, Overlap: 1 << 10,
+		Order: order.Options{Lateness: time.Millisecond, IdleAfter: time.Second}})
+	open := false
+	for i := range s.Txns {
+		x := &s.Txns[i]
+		at := int64(1_700_000_000e9) + int64(i)*2e9
+		x.DB, x.HasTimes, x.Start, x.End = record.DefaultDB, true, at, at+1e6
+		h.Take(&Entry{Number: uint64(i), Time: at + 2e6, Partitions: 1, Batch: batchOf(0, int64(i)*100, s.Txns[i:i+1])})
+		for h.Run(8) {
+		}
+		stretches, _ := h.Standing()
+		open = open || len(stretches) > 0 && stretches[0].Partial&WhyUndecided != 0
+	}
+	h.Flush()
+	for h.Run(8) {
+	}
+	stretches, _ := h.Standing()
+	for _, r := range h.Close() {
+		if r.Outcome != verdict.Satisfied || !open || len(stretches) != 1 || stretches[0].Partial != 0 {
+			t.Errorf("open before: %v; %+v; %+v", open, r, stretches)
+		}
+	}
+	if found := h.Found(); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
