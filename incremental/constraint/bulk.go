@@ -124,12 +124,13 @@ func (p *Polygraph) build() {
 	p.close()
 }
 
-// close makes the closure, given a topological order.
+// close makes the closure, given a topological order, unless it is to stop: then nothing is asked of it, as all that
+// follows draws from the budget first.
 func (p *Polygraph) close() {
 	if p.chains != nil {
-		p.chains.Build(p.topo)
+		p.chains.Build(p.topo, p.Budget.Ask)
 	} else {
-		p.bits.Build(p.topo)
+		p.bits.Build(p.topo, p.Budget.Ask)
 	}
 }
 
@@ -171,6 +172,9 @@ func (p *Polygraph) surveyOnce() int {
 	prev := make([]uint32, len(p.heads)) // by block: the one before of its key, from 1
 	dom := make([]bool, len(p.heads))    // by block: it comes after all before it
 	for n, h := range p.heads {
+		if p.Budget.Use(1); p.Budget.Stopped() {
+			break
+		}
 		k := p.tab.At(h).Key
 		prev[n], last[k] = last[k], uint32(n+1)
 		if p.unread(h) {

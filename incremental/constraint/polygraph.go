@@ -513,7 +513,7 @@ func (p *Polygraph) leaveChains() {
 	for range p.slots { // the one at hand among them
 		p.bits.Add(true)
 	}
-	p.bits.Build(p.layers())
+	p.bits.Build(p.layers(), nil)
 	p.reach, p.chains = p.bits, nil
 }
 

@@ -48,13 +48,16 @@ func (b *Bits) Add(bulk bool) {
 }
 
 // Build implements Builder.
-func (b *Bits) Build(topo []Node) {
+func (b *Bits) Build(topo []Node, stop func() bool) {
 	b.sets.Clear()
 	b.at = append(b.at[:0], topo...)
 	for i, v := range topo {
 		b.place[v] = uint32(i)
 	}
 	for i, v := range topo {
+		if i%buildAsks == 0 && stop != nil && stop() {
+			return
+		}
 		row := sets.None
 		if first, ok := b.latest(v); ok { // which as a rule the others reach
 			row = b.sets.Share(b.row[first])

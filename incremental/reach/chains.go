@@ -156,7 +156,7 @@ func (c *Chains) rank(n Node) uint32 {
 }
 
 // Build implements Builder.
-func (c *Chains) Build(topo []Node) {
+func (c *Chains) Build(topo []Node, stop func() bool) {
 	for _, t := range c.alone {
 		if ch := c.chain[t]; ch != Alone && int(ch) < len(c.members) { // of the last Build
 			c.members, c.column = c.members[:ch], c.column[:ch]
@@ -174,7 +174,10 @@ func (c *Chains) Build(topo []Node) {
 		c.column[i] = uint32(i)
 	}
 	c.grow()
-	for _, n := range topo {
+	for i, n := range topo {
+		if i%buildAsks == 0 && stop != nil && stop() {
+			return
+		}
 		v := c.at(n)
 		if p, ok := c.prev(n); ok {
 			copy(v, c.at(p))

@@ -407,7 +407,7 @@ func TestBuildIsInserts(t *testing.T) {
 			}
 			slices.SortFunc(topo, func(a, b Node) int { return reached(a) - reached(b) })
 			for _, b := range []Builder{chains, bits} {
-				b.Build(topo)
+				b.Build(topo, nil)
 				w.r = b
 				if err := w.check(nil); err != nil {
 					t.Fatalf("seed %d: %T after Build: %v", seed, b, err)
@@ -504,7 +504,7 @@ func TestBitsOfManyBlocks(t *testing.T) {
 				matrix[v].InPlaceUnion(&matrix[v-1])
 			}
 		}
-		b.Build(topo)
+		b.Build(topo, nil)
 		compare := func() {
 			t.Helper()
 			for v := range nodes {
@@ -659,7 +659,7 @@ func TestAloneShareColumns(t *testing.T) {
 		}
 		c.Add(Alone, true)
 	}
-	c.Build(topo)
+	c.Build(topo, nil)
 	if c.Len() != concurrent {
 		t.Errorf("%d columns; want %d", c.Len(), concurrent)
 	}
