@@ -36,10 +36,11 @@ const (
 //
 //	go test ./cmd/monitor/canary -run '^$' -bench Canary -benchtime 60000x
 //
-// "prepared" and "simple" send each statement by itself, as the protocols are called. "pipelined" sends together what a canary
-// does: BEGIN with the first, COMMIT with the last, and only a write waits for the reads before it. Two transactions that wait for
-// each other are told so after deadlock_timeout, and few rows keep all others waiting behind them. Of what PostgreSQL has by default,
-// a second, these are most of the time; the more round trips lie between a transaction's two writes, the more it meets.
+// "prepared" and "simple" send each statement by itself, as the protocols are called. "pipelined" sends together
+// what a canary does: BEGIN with the first, COMMIT with the last, and only a write waits for the reads before it.
+// Two transactions that wait for each other are told so after deadlock_timeout, and few rows keep all others waiting
+// behind them. Of what PostgreSQL has by default, a second, these are most of the time; the more round trips lie
+// between a transaction's two writes, the more it meets.
 //
 // "us-cpu" is the client's CPU time for a transaction: watched less unwatched is the monitor's, and the recorder's is in both.
 func BenchmarkCanary(b *testing.B) {

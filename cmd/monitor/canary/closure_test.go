@@ -9,8 +9,8 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// In whatever order transactions end, and whoever has read of whom: whom a record has read of is out before it, or in one go
-// with it where it is in a circle of such; and when all have ended all are out.
+// In whatever order transactions end, and whoever has read of whom: whom a record has read of is out before it, or
+// in one go with it where it is in a circle of such; and when all have ended all are out.
 func TestClosure(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3000) {
