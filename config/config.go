@@ -22,7 +22,7 @@ type Config struct {
 	Window         Window          `yaml:"window"`
 	Solver         Solver          `yaml:"solver"`
 	Store          Store           `yaml:"store"`
-	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at. What mapped files leave of it, 85% at most, is a limit for Go's garbage collector; one that the histories do not fit is raised, with a warning. A segment ends early when a quarter of it is closures and pairs of versions without an order. 0, or GOMEMLIMIT in the environment: no limit is set."`
+	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at. What mapped files leave of it, 80% at most, is a limit for Go's garbage collector; one that the histories do not fit is raised, with a warning. A segment ends early when a quarter of it is closures and pairs of versions without an order. 0, or GOMEMLIMIT in the environment: no limit is set."`
 	Alerts         Alerts          `yaml:"alerts"`
 	HTTP           HTTP            `yaml:"http"`
 	Log            Log             `yaml:"log"`

@@ -137,10 +137,10 @@ func tuned(opt Options) badger.Options {
 		WithLogger(logger{opt.Logger}).
 		WithMemTableSize(4 << 20).
 		WithNumMemtables(2).
-		WithBaseTableSize(512 << 10). // compaction has memory for some ten tables, four times their size each
-		WithBaseLevelSize(8 << 20).
+		WithBaseTableSize(256 << 10). // compaction has memory for some ten tables, four times their size and 3 MB each
+		WithBaseLevelSize(2 << 20).
 		WithNumLevelZeroTables(2).
-		WithNumLevelZeroTablesStall(4).
+		WithNumLevelZeroTablesStall(3).
 		WithNumCompactors(2).
 		WithBlockCacheSize(0). // blocks are read from the memory map
 		WithIndexCacheSize(4 << 20).

@@ -13,14 +13,19 @@ import (
 
 // What is spilled is changed in place. The first change of a key after a
 // checkpoint puts what the checkpoint knew into an undo record of the generation,
-// which is the number of checkpoints so far. Open puts back what the records of
-// the present generation say; those of earlier ones are not needed.
+// which is the number of checkpoints so far; keys that it did not know are listed, in the record of the first of them.
+// Open puts back what the records of the present generation say, the lists last: a key of one may have a record of its
+// own of a later change. Those of earlier generations are not needed.
 
 // What an undo record says.
 const (
 	undoAbsent = 0
 	undoValue  = 1 // and the value follows
+	undoNew    = 2 // and names of keys follow
 )
+
+// newMax is how many bytes such a list has at most.
+const newMax = LimitSpill
 
 // generation is the number of checkpoints of a history so far.
 func (s *Badger) generation(txn *badger.Txn, db string) (uint64, error) {
@@ -76,33 +81,50 @@ func (s *Badger) spill(db string, pairs []KV) error {
 	if err != nil {
 		return err
 	}
-	for _, kv := range pairs {
-		key, undo := spillKey(db, kv.Key), undoKey(db, generation, kv.Key)
-		// What is there already is not smaller than LimitSpill allows.
-		old, err := w.raw(key)
-		if err != nil {
-			return err
+	var first, fresh []byte
+	list := func() error {
+		if fresh == nil {
+			return nil
 		}
-		if err := w.room(2, 2*len(key)+len(old)+len(kv.Value)+32); err != nil {
-			return err
-		}
-		if _, err := w.txn.Get(undo); errors.Is(err, badger.ErrKeyNotFound) {
-			value := []byte{undoAbsent}
-			if old != nil {
-				value = append([]byte{undoValue}, old...)
-			}
-			if err := w.put(undo, seal(undo, value, kindInline)); err != nil {
+		c := change{first, seal(first, fresh, kindInline)}
+		fresh = nil
+		return w.change(c)
+	}
+	for _, kv := range pairs { // before what is changed
+		undo := undoKey(db, generation, kv.Key)
+		if _, err := w.txn.Get(undo); !errors.Is(err, badger.ErrKeyNotFound) {
+			if err != nil {
 				return err
 			}
-		} else if err != nil {
-			return err
+			continue
 		}
-		if kv.Value == nil {
-			err = w.remove(key)
-		} else {
-			err = w.put(key, seal(key, kv.Value, kindInline))
+		old, err := w.raw(spillKey(db, kv.Key))
+		switch {
+		case err != nil:
+		case old != nil:
+			err = w.change(change{undo, seal(undo, append([]byte{undoValue}, old...), kindInline)})
+		case len(fresh)+len(kv.Key) > newMax:
+			if err = list(); err == nil {
+				first, fresh = undo, wire.AppendText([]byte{undoNew}, kv.Key)
+			}
+		case fresh == nil:
+			first, fresh = undo, wire.AppendText([]byte{undoNew}, kv.Key)
+		default:
+			fresh = wire.AppendText(fresh, kv.Key)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if err := list(); err != nil {
+		return err
+	}
+	for _, kv := range pairs {
+		c := change{key: spillKey(db, kv.Key)}
+		if kv.Value != nil {
+			c.raw = seal(c.key, kv.Value, kindInline)
+		}
+		if err := w.change(c); err != nil {
 			return err
 		}
 	}
@@ -293,41 +315,57 @@ func (s *Badger) takeBack(db string) error {
 		return err
 	}
 	prefix := undoGeneration(db, n)
-	from := prefix
-	for from != nil {
-		var changes []change
-		next := []byte(nil)
-		err := s.db.View(func(txn *badger.Txn) error {
-			return scan(context.Background(), txn, prefix, from, func(key, raw []byte) (bool, error) {
-				if len(changes) == 1000 {
-					next = append([]byte{}, key...)
-					return false, nil
-				}
-				value, err := s.value(key, raw)
-				if err != nil {
-					return false, err
-				}
-				if len(value) == 0 || (value[0] == undoAbsent) != (len(value) == 1) || value[0] == undoValue &&
-					len(value) <= sealed {
-					return false, damaged(key, "it can't be decoded")
-				}
-				c := change{key: spillKey(db, string(key[len(prefix):]))}
-				if len(value) > 1 {
-					c.raw = value[1:]
-				}
-				changes = append(changes, c)
-				return true, nil
+	for _, lists := range []bool{false, true} {
+		for from := prefix; from != nil; {
+			var changes []change
+			next := []byte(nil)
+			err := s.db.View(func(txn *badger.Txn) error {
+				return scan(context.Background(), txn, prefix, from, func(key, raw []byte) (bool, error) {
+					if len(changes) >= 1000 {
+						next = append([]byte{}, key...)
+						return false, nil
+					}
+					value, err := s.value(key, raw)
+					if err != nil {
+						return false, err
+					}
+					undone, isList, ok := undo(db, string(key[len(prefix):]), value)
+					if !ok {
+						return false, damaged(key, "it can't be decoded")
+					}
+					if isList == lists {
+						changes = append(changes, undone...)
+					}
+					return true, nil
+				})
 			})
-		})
-		if err == nil {
-			err = s.update(changes)
+			if err == nil {
+				err = s.update(changes)
+			}
+			if err != nil {
+				return err
+			}
+			from = next
 		}
-		if err != nil {
-			return err
-		}
-		from = next
 	}
 	return s.deleteAll(undoPrefix(db))
+}
+
+// undo is what an undo record, that of a key, says.
+func undo(db, key string, value []byte) (changes []change, isList, ok bool) {
+	switch {
+	case len(value) == 1 && value[0] == undoAbsent:
+		return []change{{key: spillKey(db, key)}}, false, true
+	case len(value) > sealed && value[0] == undoValue:
+		return []change{{spillKey(db, key), slices.Clone(value[1:])}}, false, true
+	case len(value) > 1 && value[0] == undoNew:
+		r := wire.NewReader(value[1:])
+		for !r.Done() && r.OK() {
+			changes = append(changes, change{key: spillKey(db, r.Text())})
+		}
+		return changes, true, r.OK()
+	}
+	return nil, false, false
 }
 
 // cutName reads the name at the beginning of b, and what follows it.

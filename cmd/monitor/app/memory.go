@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	rtmetrics "runtime/metrics"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -16,17 +17,18 @@ import (
 
 // goShare is the share of the memory budget that is Go's at most; the rest is the
 // store's, which it maps from its files, and the program itself, which may need more.
-const goShare = 0.85
+const goShare = 0.8
 
 // mappedShare is what part of the memory budget files may take that are mapped, the program among
 // them: one in so many. Beyond it tables of the store are paged out.
 const mappedShare = 6
 
-// The limit is looked at every limitEvery. What lives may fill at most liveMax of
-// it, as the collector runs ever more often the less room it has; if it does, the
-// limit is what it fills so much of, for as long as it does.
+// The limit is looked at every limitEvery: the store writes some MB of tables meanwhile, through maps. What lives may
+// fill at most liveMax of it, as the collector runs ever more often the less room it has; what fills more for
+// limitAfter looks has as much more. Less long, as while a checkpoint is written, it makes do.
 const (
-	limitEvery = 250 * time.Millisecond
+	limitEvery = 50 * time.Millisecond
+	limitAfter = 100
 	liveMax    = 0.875
 )
 
@@ -45,7 +47,9 @@ func LimitMemory(budget config.Bytes, path string, log zerolog.Logger) (end func
 		defer close(gone)
 		t := time.NewTicker(limitEvery)
 		defer t.Stop()
-		for warned := false; ; {
+		var last [limitAfter]uint64 // of the looks, what lived
+		warned := false
+		for n := 0; ; n++ {
 			select {
 			case <-ended:
 				return
@@ -54,7 +58,8 @@ func LimitMemory(budget config.Bytes, path string, log zerolog.Logger) (end func
 			if mappedNow() > int64(budget/mappedShare) {
 				store.PageOut(path)
 			}
-			mapped, lives := mappedNow(), live()
+			last[n%limitAfter] = live()
+			mapped, lives := mappedNow(), slices.Min(last[:])
 			limit := limitOf(budget, mapped, lives)
 			debug.SetMemoryLimit(limit)
 			if limit > limitOf(budget, mapped, 0) && !warned {

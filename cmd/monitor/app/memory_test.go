@@ -18,7 +18,8 @@ func TestMemoryLimit(t *testing.T) {
 		mapped int64
 		live   uint64
 		want   int64
-	}{{0, 10 * mb, 255 * mb}, {45 * mb, 223 * mb, 255 * mb}, {75 * mb, 10 * mb, 225 * mb}, {45 * mb, 420 * mb, 480 * mb}, {75 * mb, 210 * mb, 240 * mb}} {
+	}{{0, 10 * mb, 240 * mb}, {60 * mb, 210 * mb, 240 * mb}, {75 * mb, 10 * mb, 225 * mb}, {60 * mb, 420 * mb, 480 * mb},
+		{75 * mb, 210 * mb, 240 * mb}} {
 		if got := limitOf(300*mb, tc.mapped, tc.live); got != tc.want {
 			t.Errorf("%d MB mapped, %d MB live: %d, want %d", tc.mapped/mb, tc.live/mb, got, tc.want)
 		}

@@ -102,7 +102,7 @@ var streamTests = []test{
 // stream is ReadStream, of the names that the tests use.
 func (suite) stream(t *testing.T, s store.Store) Stream {
 	t.Helper()
-	d, err := ReadStream(s, []string{"a", "ab"}, []string{"k", "k2", "kk", ""})
+	d, err := ReadStream(s, []string{"a", "ab"}, []string{"k", "k2", "kk", "", "new", "newer"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,6 +204,11 @@ func (x suite) spilled(t *testing.T) {
 	spill(t, s, "a", "k", "2", "k2", "3", "kk", "-")
 	spill(t, s, "a", "k", "4", "k2", "-", "", "5")
 	x.spills(t, s, map[string]string{"k": "4", "": "5"})
+	// Again what was new since the checkpoint, and was changed or went.
+	spill(t, s, "a", "k2", "6", "new", "7", "newer", "8", "", "9")
+	spill(t, s, "a", "newer", "-", "k", "-")
+	spill(t, s, "a", "newer", "10", "k", "11")
+	x.spills(t, s, map[string]string{"k": "11", "k2": "6", "new": "7", "newer": "10", "": "9"})
 	// Only what belongs to a checkpoint survives.
 	s = reopen(t, p, s)
 	x.spills(t, s, map[string]string{"k": "1", "kk": ""})
