@@ -664,12 +664,16 @@ func (e *Engine) Tick(watermark int64) Output {
 	return e.flush()
 }
 
-// SolveLeft solves what Ticks have left to later ones: for when none comes, or none soon.
+// SolveLeft solves what Ticks have left to later ones, and whom reads at weak levels are of: for when none comes.
 func (e *Engine) SolveLeft() Output {
-	return e.solveLeft(restsMax)
+	out := e.solveLeft(restsMax)
+	e.dropWitness()
+	e.searchWriters()
+	out.Violations = append(out.Violations, e.flush().Violations...)
+	return out
 }
 
-// SolveSilent is SolveLeft for when it may be that no Tick comes soon, but what has met its budget
+// SolveSilent solves what Ticks have left where it may be that none comes soon, but what has met its budget
 // again and again rests on: a stream with few records is silent after each.
 func (e *Engine) SolveSilent() Output {
 	return e.solveLeft(restsSilent)

@@ -22,6 +22,7 @@ type weakChecks struct {
 	ruledOut  map[ordinal]verdict.Level // transactions that can't have taken effect, by what breaks the level
 	held      int                       // bytes that budget knows of
 	gaveUp    bool                      // something was not worked off, as the budget had ended
+	searched  bool                      // whom the choices are of was searched for
 	blocked   int                       // reads that could not be decided, of keys read before
 	repeats   []pendingRead             // lists that a transaction read again
 	keys      []version.Key             // scratch
@@ -200,14 +201,17 @@ func (e *Engine) tickWeak(last bool) {
 	}
 }
 
-// searchWriters decides, at the end, the weak levels whose reads may be of several writers: the cheapest first, and
-// none that follows: a weaker one is broken, or a stronger one holds.
+// searchWriters decides, when no Tick comes any more, the weak levels whose reads may be of several writers: the
+// cheapest first, and none that follows: a weaker one is broken, or a stronger one holds.
 func (e *Engine) searchWriters() {
 	if e.weak == nil || len(e.weak.choices)+len(e.doubtful) == 0 {
 		return
 	}
+	e.weak.searched = true
 	for _, c := range e.weak.levels {
-		c.outcome = verdict.Unknown
+		if c.outcome != verdict.Violated { // it may have been asked before
+			c.outcome = verdict.Unknown
+		}
 	}
 	if e.halted() || e.witnessed() {
 		return
@@ -298,7 +302,7 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	}
 	open, notChecked := 0, e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.repeats)+len(e.in.suspects)
 	switch {
-	case c.outcome == verdict.Unknown || !e.closed:
+	case c.outcome == verdict.Unknown || !e.weak.searched:
 		open = len(e.weak.choices)
 	case c.outcome == verdict.Violated:
 		open = c.open

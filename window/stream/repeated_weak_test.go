@@ -80,3 +80,29 @@ func TestRowsEndSegments(t *testing.T) {
 		t.Errorf("%v, %d segments ended, %d open", results[0].Outcome, s.Segments, s.Undecided)
 	}
 }
+
+// Where no order of commits suits any of those whom a read may be of, that is told when the segment ends, and not kept
+// for an end that a monitor's input does not have.
+func TestRepeatedValuesAreDecidedWhenASegmentEnds(t *testing.T) {
+	var lines []string
+	add := func(session string, seq int, ops string) {
+		at := 1_700_000_000_000_000_000 + len(lines)*100_000_000
+		lines = append(lines, fmt.Sprintf(`{"session":%q,"seq":%d,"start":%d,"end":%d,"status":"committed","ops":[%s]}`,
+			session, seq, at, at+50_000_000, ops))
+	}
+	add("a", 1, `["w","x",5],["w","y",5]`)
+	add("a", 2, `["w","x",1],["w","y",1]`)
+	add("b", 1, `["w","x",1],["w","y",2]`)
+	add("c", 1, `["r","x",1],["r","y",5]`)
+	for i := range 400 {
+		add("z", i+1, fmt.Sprintf(`["w","z",%d]`, i))
+	}
+	for _, level := range []verdict.Level{verdict.RA, verdict.CC} {
+		cfg := Config{Levels: []verdict.Level{level}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
+			MaxTransaction: time.Second, Segment: 100, Overlap: 10}
+		h, found, results := judgedBy(t, cfg, lines)
+		if s := h.Stats(); len(found) != 1 || results[0].Outcome != verdict.Violated || s.Segments < 2 || s.Undecided > 0 {
+			t.Errorf("%v: %v is told, %v; %d segments ended, %d open", level, found, results[0].Outcome, s.Segments, s.Undecided)
+		}
+	}
+}

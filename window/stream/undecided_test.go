@@ -38,7 +38,7 @@ func TestOpenBesideAViolationIsPartial(t *testing.T) {
 		{"not checked", lost, unchecked, verdict.SI, what{true, false}, what{true, false}, what{false, true}, what{false, true}},
 		{"not checked, weak", aborted, unchecked, verdict.RA, what{true, false}, what{true, false}, what{false, true}, what{false, true}},
 		{"writers", aborted, choice, verdict.RC, what{true, false}, what{true, false}, what{false, false}, what{false, false}},
-		{"other writers", neither, choice, verdict.RA, what{false, true}, what{true, false}, what{false, false}, what{false, false}},
+		{"other writers", neither, choice, verdict.RA, what{true, false}, what{true, false}, what{false, false}, what{false, false}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, c := range []struct {
