@@ -25,6 +25,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,7 +46,8 @@ type Record struct {
 // Sink is where records go.
 type Sink interface {
 	// Put hands records on, in their order. It is called by one goroutine, and may keep nothing of them when
-	// it has returned. What it returns an error for counts as dropped; trying again is its own business.
+	// it has returned. What it returns an error for counts as dropped; trying again is its own business. What it
+	// takes next begins with records that tell of the loss.
 	Put(ctx context.Context, records []Record) error
 	// Close ends it once everything was put.
 	Close() error
@@ -55,6 +57,9 @@ type Sink interface {
 type Options struct {
 	// DB is the history that the records belong to; empty: record.DefaultDB.
 	DB string
+	// Beside are more sinks, each of which is given all. What one of them fails to take counts as dropped, though others
+	// have it.
+	Beside []Sink
 	// BufferBytes is how much may wait for the sink; 0: 16 MiB.
 	BufferBytes int
 	// Wait makes who ends a transaction wait for room in the buffer where a record would be dropped
@@ -70,7 +75,7 @@ const bufferBytesDefault = 16 << 20
 
 // Recorder takes records in and passes them on. Its methods are safe for concurrent use.
 type Recorder struct {
-	sink    Sink
+	sinks   []outlet
 	options Options
 
 	mu      sync.Mutex
@@ -85,10 +90,17 @@ type Recorder struct {
 	stop              context.CancelFunc
 }
 
-// buffer holds records one behind the other.
+// outlet is a sink, and whether it lacks records that it is not told of yet.
+type outlet struct {
+	Sink
+	lacks bool
+}
+
+// buffer holds records one behind the other, and whether one had no room.
 type buffer struct {
 	text    []byte
 	records []span
+	lacks   bool
 }
 
 // span is a record in a buffer's text: [from, to).
@@ -112,8 +124,11 @@ func New(sink Sink, o Options) *Recorder {
 		o.Failed = func(error) {}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Recorder{sink: sink, options: o, filling: &buffer{}, filled: make(chan struct{}, 1), over: make(chan struct{}),
+	r := &Recorder{sinks: []outlet{{Sink: sink}}, options: o, filling: &buffer{}, filled: make(chan struct{}, 1), over: make(chan struct{}),
 		stop: stop}
+	for _, s := range o.Beside {
+		r.sinks = append(r.sinks, outlet{Sink: s})
+	}
 	r.room.L = &r.mu
 	go r.feed(ctx)
 	return r
@@ -140,7 +155,11 @@ func (r *Recorder) Close(ctx context.Context) error {
 	defer context.AfterFunc(ctx, r.stop)()
 	<-r.over
 	r.stop()
-	if err := r.sink.Close(); err != nil {
+	var errs []error
+	for _, s := range r.sinks {
+		errs = append(errs, s.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close what is recorded to: %w", err)
 	}
 	return nil
@@ -162,20 +181,51 @@ func (r *Recorder) feed(ctx context.Context) {
 		for _, s := range full.records {
 			records = append(records, Record{Session: s.session, JSON: full.text[s.from:s.to]})
 		}
-		if len(records) > 0 {
-			if err := r.sink.Put(ctx, records); err != nil {
-				r.dropped.Add(int64(len(records)))
+		if n := int64(len(full.records)); n > 0 {
+			for i := range r.sinks {
+				r.sinks[i].lacks = r.sinks[i].lacks || full.lacks
+			}
+			if err := r.put(ctx, records); err != nil {
+				r.dropped.Add(n)
 				r.options.Failed(err)
 			} else {
-				r.recorded.Add(int64(len(records)))
+				r.recorded.Add(n)
 			}
 		}
 		clear(full.records)
-		full.text, full.records = full.text[:0], full.records[:0]
+		*full = buffer{text: full.text[:0], records: full.records[:0]}
 		if closed {
 			return
 		}
 	}
+}
+
+// put hands records to all sinks. Those that lack some are told of it first.
+func (r *Recorder) put(ctx context.Context, records []Record) error {
+	var errs []error
+	for i := range r.sinks {
+		s, all := &r.sinks[i], records
+		if s.lacks {
+			all = append(r.loss(), records...)
+		}
+		err := s.Put(ctx, all)
+		s.lacks = err != nil
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// loss are records that say nothing, but of a session in which one is missing: of those that are lost nobody knows that
+// their sessions go on.
+func (r *Recorder) loss() (out []Record) {
+	s := r.Session("records lost " + strconv.FormatInt(r.Now(), 10))
+	for range 2 {
+		t := s.Begin()
+		t.record.Status, t.record.End = record.Aborted, r.Now()
+		out = append(out, Record{Session: s.name, JSON: codec.AppendJSON(nil, &t.record)})
+		s.seq++
+	}
+	return out
 }
 
 // wake says that there is something to do; that it was said before is enough.
@@ -196,6 +246,7 @@ func (r *Recorder) take(session string, encode func([]byte) []byte) {
 	}
 	if r.closed || len(r.filling.text) >= r.options.BufferBytes {
 		r.dropped.Add(1)
+		r.filling.lacks = true
 		return
 	}
 	b := r.filling

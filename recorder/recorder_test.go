@@ -77,13 +77,26 @@ func (g *gate) Put(ctx context.Context, records []recorder.Record) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if g.err != nil {
+		return g.err
+	}
 	for _, r := range records {
 		g.lines = append(g.lines, string(r.JSON))
 	}
-	return g.err
+	return nil
 }
 
 func (g *gate) Close() error { return nil }
+
+// losses are the places of records that say that some are lost.
+func (g *gate) losses() (at []int) {
+	for i, line := range g.lines {
+		if strings.Contains(line, `"session":"records lost `) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
 
 // A sink that hangs holds no client up: what has no room is dropped and counted, and its number is missing in the
 // session.
@@ -105,8 +118,12 @@ func TestDropsWhenFull(t *testing.T) {
 		if err := rec.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if int64(len(g.lines))+rec.Dropped() != 51 || rec.Recorded() != int64(len(g.lines)) {
-			t.Errorf("%d of 51 came, %d are said to have, %d to be dropped", len(g.lines), rec.Recorded(), rec.Dropped())
+		came := len(g.lines) - len(g.losses())
+		if int64(came)+rec.Dropped() != 51 || rec.Recorded() != int64(came) {
+			t.Errorf("%d of 51 came, %d are said to have, %d to be dropped", came, rec.Recorded(), rec.Dropped())
+		}
+		if len(g.losses()) == 0 { // the session might have been at its end
+			t.Error("that some are lost is not told")
 		}
 		if last := g.lines[len(g.lines)-1]; !strings.Contains(last, `"seq":50`) {
 			t.Errorf("the last is %s, want seq 50", last)
@@ -144,17 +161,29 @@ func TestWaitsWhenFull(t *testing.T) {
 	})
 }
 
-// What a sink refuses is counted and told; Close ends though the sink hangs, once it is told to.
+// What a sink refuses is counted and told, and to that sink as well, in front of what it takes next; Close ends though the sink hangs, once it is told to.
 func TestSinkFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{open: make(chan struct{}), err: errors.New("broken")}
 		close(g.open)
 		var told []error
-		rec := recorder.New(g, recorder.Options{Failed: func(err error) { told = append(told, err) }})
+		beside := &gate{open: g.open}
+		rec := recorder.New(g, recorder.Options{Beside: []recorder.Sink{beside}, Failed: func(err error) { told = append(told, err) }})
 		rec.Session("s").Begin().End(record.Committed)
 		synctest.Wait()
 		if rec.Dropped() != 1 || len(told) != 1 {
 			t.Errorf("%d dropped, told %v", rec.Dropped(), told)
+		}
+		g.err = nil
+		for range 2 {
+			rec.Session("t").Begin().End(record.Committed)
+			synctest.Wait()
+		}
+		if losses := g.losses(); len(g.lines) != 4 || len(losses) != 2 || losses[1] != 1 || !strings.Contains(g.lines[1], `"seq":2`) {
+			t.Errorf("%v, want a session with a hole, and the two that came behind", g.lines)
+		}
+		if len(beside.lines) != 3 || len(beside.losses()) > 0 {
+			t.Errorf("%v came to the sink beside, which had lost none", beside.lines)
 		}
 		if err := rec.Close(t.Context()); err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"context"
-	"errors"
 	"io"
 )
 
@@ -29,26 +28,4 @@ func (l *lines) Close() error {
 		return c.Close()
 	}
 	return nil
-}
-
-// Tee is a sink that hands records to each of several. What one of them fails to take counts as dropped, though others
-// have it.
-func Tee(sinks ...Sink) Sink { return tee(sinks) }
-
-type tee []Sink
-
-func (t tee) Put(ctx context.Context, records []Record) error {
-	var errs []error
-	for _, s := range t {
-		errs = append(errs, s.Put(ctx, records))
-	}
-	return errors.Join(errs...)
-}
-
-func (t tee) Close() error {
-	var errs []error
-	for _, s := range t {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(errs...)
 }

@@ -117,7 +117,7 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 		o.Config = &c
 	}
 	m.header = header(o.Config, o.Config.Coverage)
-	var sinks []recorder.Sink
+	var beside []recorder.Sink
 	if o.Record != nil {
 		file, err := o.Record()
 		if err == nil && file != nil {
@@ -127,25 +127,25 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 			}
 			w := &intact{File: file}
 			_, err = w.Write(header(o.Config, coverage))
-			sinks = append(sinks, recorder.Lines(w))
+			beside = append(beside, recorder.Lines(w))
 		}
 		if err != nil {
 			return nil, errors.Join(err, os.RemoveAll(m.dir))
 		}
 	}
 	m.pipe, m.in = io.Pipe()
-	if o.Publish != nil {
-		sinks = append(sinks, o.Publish)
-	} else {
-		sinks = append(sinks, recorder.Lines(m.in))
+	sink := o.Publish
+	if sink == nil {
+		sink = recorder.Lines(m.in)
 	}
 	var first sync.Once
-	m.Recorder = recorder.New(recorder.Tee(sinks...), recorder.Options{DB: o.DB, Wait: o.Wait, Clock: o.Clock, Failed: func(err error) {
-		first.Do(func() {
-			o.Log.Error().Err(err).Msg("records are lost; how many is counted")
-			m.App.RecordsLost(o.DB, err)
-		})
-	}})
+	m.Recorder = recorder.New(sink, recorder.Options{DB: o.DB, Beside: beside, Wait: o.Wait, Clock: o.Clock,
+		Failed: func(err error) {
+			first.Do(func() {
+				o.Log.Error().Err(err).Msg("records are lost; how many is counted")
+				m.App.RecordsLost(o.DB, err)
+			})
+		}})
 	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version,
 		UntilEnd: o.UntilEnd, Stdin: m.pipe, Stdout: m, Canary: o.Canary})
 	if err != nil {
