@@ -57,8 +57,7 @@ type Sink interface {
 type Options struct {
 	// DB is the history that the records belong to; empty: record.DefaultDB.
 	DB string
-	// Beside are more sinks, each of which is given all. What one of them fails to take counts as dropped, though others
-	// have it.
+	// Beside are more sinks, each of which is given all. What one of these fails to take is told by Failed alone.
 	Beside []Sink
 	// BufferBytes is how much may wait for the sink; 0: 16 MiB.
 	BufferBytes int
@@ -185,11 +184,10 @@ func (r *Recorder) feed(ctx context.Context) {
 			for i := range r.sinks {
 				r.sinks[i].lacks = r.sinks[i].lacks || full.lacks
 			}
-			if err := r.put(ctx, records); err != nil {
-				r.dropped.Add(n)
-				r.options.Failed(err)
-			} else {
+			if r.put(ctx, records) {
 				r.recorded.Add(n)
+			} else {
+				r.dropped.Add(n)
 			}
 		}
 		clear(full.records)
@@ -200,19 +198,19 @@ func (r *Recorder) feed(ctx context.Context) {
 	}
 }
 
-// put hands records to all sinks. Those that lack some are told of it first.
-func (r *Recorder) put(ctx context.Context, records []Record) error {
-	var errs []error
+// put hands records to all sinks, and tells whether the first has taken them. Those that lack some are told of it before.
+func (r *Recorder) put(ctx context.Context, records []Record) (taken bool) {
 	for i := range r.sinks {
 		s, all := &r.sinks[i], records
 		if s.lacks {
 			all = append(r.loss(), records...)
 		}
 		err := s.Put(ctx, all)
-		s.lacks = err != nil
-		errs = append(errs, err)
+		if s.lacks = err != nil; s.lacks {
+			r.options.Failed(err)
+		}
 	}
-	return errors.Join(errs...)
+	return !r.sinks[0].lacks
 }
 
 // loss are records that say nothing, but of a session in which one is missing: of those that are lost nobody knows that
@@ -369,19 +367,19 @@ func (t *Transaction) End(outcome record.Status) {
 	t.recorder.take(t.record.Session, func(b []byte) []byte { return codec.AppendJSON(b, &t.record) })
 }
 
-// heldMax is how long a record may be held and say when its transaction ended: no longer than a monitor waits for
+// HeldMax is how long a record may be held and say when its transaction ended: no longer than a monitor waits for
 // what comes late (window.lateness).
-const heldMax = time.Second
+const HeldMax = time.Second
 
 // Hold is End for a record that others are to precede: it goes into the buffer when the function that it returns is
-// called. Where that is later than heldMax, it says that the transaction took longer than it did: less is known of
+// called. Where that is later than HeldMax, it says that the transaction took longer than it did: less is known of
 // what came after it, and nothing wrong.
 func (t *Transaction) Hold(outcome record.Status) (out func()) {
 	r, held := t.recorder, t.record
 	held.Status, held.End = outcome, r.Now()
 	t.record.Ops = make([]record.Op, 0, len(held.Ops)) // the next one's are others
 	return func() {
-		held.End = max(held.End, r.Now()-int64(heldMax))
+		held.End = max(held.End, r.Now()-int64(HeldMax))
 		r.take(held.Session, func(b []byte) []byte { return codec.AppendJSON(b, &held) })
 	}
 }

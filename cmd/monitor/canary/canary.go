@@ -30,6 +30,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/recorder"
 )
 
 // DB is the name of a canary's history.
@@ -207,15 +208,15 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	if at, ok := working.Deadline(); ok && at.Before(ended) { // what was under way then has been waited for
 		ended = at
 	}
-	lost, out := w.monitor.Dropped(), w.monitor.Outcome(w.db.Describe())
+	lost, unwritten, out := w.monitor.Dropped(), w.monitor.Unwritten(), w.monitor.Outcome(w.db.Describe())
 	switch {
 	case w.exceeded != "":
 		return nil, fmt.Errorf("the canary stopped by itself: %s", w.exceeded)
 	case w.Publish != nil && lost > 0:
 		return nil, fmt.Errorf("--publish: %s records were lost on their way to the topic, which has %s; the log says why",
 			humanize.Comma(lost), humanize.Comma(w.monitor.Recorded()))
-	case lost > 0:
-		return out, fmt.Errorf("--record: %s records could not be written; the log says why", humanize.Comma(lost))
+	case unwritten > 0:
+		return out, fmt.Errorf("--record: %s records could not be written; the log says why", humanize.Comma(unwritten))
 	case w.Publish == nil && w.load.committed.Load() == 0 && ctx.Err() == nil:
 		return nil, ErrNothing
 	}
@@ -288,7 +289,7 @@ func (w *watch) status() page.Canary {
 func (w *watch) configure() {
 	c := *w.Config
 	c.Coverage, c.Initial, c.UniqueValues, c.UniqueAttempts = record.CoverageComplete, record.InitialAbsent, true, true
-	c.Window.MaxSkew = 0
+	c.Window.MaxSkew, c.Window.Lateness = 0, max(c.Window.Lateness, 2*recorder.HeldMax)
 	if c.Memory > 0 { // a canary that ends is judged as one piece as far as there is room
 		c.Window.MaxTransactions = min(c.Window.MaxTransactions,
 			max(c.Window.Segment, int(c.Memory-monitorBytes)/transactionBytes(c.Canary)))

@@ -6,11 +6,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/recorder"
 )
 
 // What was judged is told also where not all of it could be recorded.
@@ -33,5 +35,15 @@ func TestJudgedAndNotRecorded(t *testing.T) {
 		Output: embedded.Output{Record: record, Log: zerolog.Nop(), Out: io.Discard, Quiet: true}})
 	if err == nil || !strings.Contains(err.Error(), "records could not be written") || out == nil || len(out.Reports) != 1 {
 		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// A record that was held may come as late as it says, and is waited for, whatever the configuration says.
+func TestWaitsForWhatWasHeld(t *testing.T) {
+	c := config.Default()
+	c.Window.Lateness, c.Canary = 200*time.Millisecond, &config.Canary{}
+	w := &watch{Options: Options{Config: c}}
+	if w.configure(); w.Config.Window.Lateness <= recorder.HeldMax || c.Window.Lateness != 200*time.Millisecond {
+		t.Errorf("%v is waited for", w.Config.Window.Lateness)
 	}
 }

@@ -3,6 +3,7 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -78,6 +80,7 @@ type Monitor struct {
 
 	options Options
 	start   time.Time
+	file    *intact // of Options.Record; nil: there is none
 	stop    context.CancelFunc
 	dir     string // to be removed at the end, or empty
 	pipe    *io.PipeReader
@@ -125,9 +128,9 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 			if o.Closed {
 				coverage = o.Config.Coverage
 			}
-			w := &intact{File: file}
-			_, err = w.Write(header(o.Config, coverage))
-			beside = append(beside, recorder.Lines(w))
+			m.file = &intact{File: file}
+			_, err = m.file.Write(header(o.Config, coverage))
+			beside = append(beside, recorder.Lines(m.file))
 		}
 		if err != nil {
 			return nil, errors.Join(err, os.RemoveAll(m.dir))
@@ -183,11 +186,12 @@ func header(c *config.Config, coverage record.Coverage) []byte {
 }
 
 // intact is a file that is as it was before the first write that failed, and gets no more then: what it has lacks
-// nothing up to there.
+// nothing up to there. lacks is how many lines it was given since.
 type intact struct {
 	*os.File
 	size   int64
 	failed error
+	lacks  atomic.Int64
 }
 
 func (w *intact) Write(b []byte) (n int, err error) {
@@ -198,7 +202,18 @@ func (w *intact) Write(b []byte) (n int, err error) {
 			_ = w.Truncate(w.size) // what is no file on a disk can't be
 		}
 	}
+	if w.failed != nil {
+		w.lacks.Add(int64(bytes.Count(b, []byte{'\n'})))
+	}
 	return n, w.failed
+}
+
+// Unwritten is how many records had no room in the file that they are written to beside.
+func (m *Monitor) Unwritten() int64 {
+	if m.file == nil {
+		return 0
+	}
+	return m.file.lacks.Load()
 }
 
 // Prefix is what names may begin with so that no other run's do, and what those that are told need for that: nothing
@@ -347,15 +362,15 @@ func (m *Monitor) Introduce(what string, more ...string) {
 
 // Result says what has come of the records.
 func (m *Monitor) Result() string {
-	found, dropped := "no anomaly", m.Dropped()
+	found := "no anomaly"
 	if n := m.told(); n > 0 { // the end tells how many anomalies they come down to
 		found = humanize.Comma(int64(n)) + " " + english.PluralWord(n, "alert of an anomaly", "alerts of anomalies")
 	}
-	switch {
-	case m.options.Publish != nil:
-		return fmt.Sprintf("%s records sent, %s lost", humanize.Comma(m.Recorded()), humanize.Comma(dropped))
-	case dropped > 0:
-		return fmt.Sprintf("%s, and %s records could not be written", found, humanize.Comma(dropped))
+	if m.options.Publish != nil {
+		found = fmt.Sprintf("%s records sent, %s lost", humanize.Comma(m.Recorded()), humanize.Comma(m.Dropped()))
+	}
+	if n := m.Unwritten(); n > 0 {
+		found = fmt.Sprintf("%s, and %s records could not be written", found, humanize.Comma(n))
 	}
 	return found
 }
