@@ -20,9 +20,6 @@ const defaultConflicts = 100_000
 // defaultSolveAt is Options.SolveAt when Options give none.
 const defaultSolveAt = 8192
 
-// defaultDisplacedMax is Options.DisplacedMax when Options give none.
-const defaultDisplacedMax = 1 << 24
-
 // defaultSteps is Options.Steps when Options give none: some third of a millisecond. The pairs of a
 // hot key that is written blindly take less for some thousands of transactions, whatever usual takes
 // a hundredth. stepsAtFirst is for how many transactions an engine has steps before any has come.
@@ -138,7 +135,6 @@ type check struct {
 	partly      bool // of what was found for it, some was only counted
 	notRealTime bool // satisfied or not, no order that keeps to the clocks explains it
 	noTimes     bool
-	displaced   bool // real time is no longer taken for a part of the level; see Engine.displaced
 	budget      bool
 	// rest is how many Ticks go without a search, as the last ones met their budget;
 	// rests how many will after the next one that does.
@@ -176,9 +172,6 @@ func New(opt Options) *Engine {
 	}
 	if opt.SolveAt == 0 {
 		opt.SolveAt = defaultSolveAt
-	}
-	if opt.DisplacedMax == 0 {
-		opt.DisplacedMax = defaultDisplacedMax
 	}
 	if opt.Spacing == 0 {
 		opt.Spacing = defaultSpacing
@@ -277,15 +270,7 @@ func (e *Engine) Predicates() bool { return e.in.predicates }
 // they come, apart from late ones, in the order of their end. arrival is the
 // broker's time, in nanoseconds, for records without times, and else ignored.
 func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
-	return e.StepNumbered(t, arrival, nil)
-}
-
-// StepNumbered is Step where the caller has numbers for keys already: keys[i]
-// stands for the key of operation i, and for no other as long as the engine
-// lives. They should be dense, and spare looking up names.
-func (e *Engine) StepNumbered(t *record.Transaction, arrival int64, keys []uint32) verdict.TxnID {
 	id := verdict.TxnID(len(e.in.indexOf))
-	e.in.numbers = keys
 	index := e.in.add(t, id, arrival, e.told)
 	if index != none && e.opt.Online {
 		e.stream(index)
@@ -307,7 +292,7 @@ func (e *Engine) Warm(t *record.Transaction, keys []version.Key) {
 // StepKeys is Step where the keys of the operations have been looked up by Key.
 func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []version.Key) verdict.TxnID {
 	e.in.known = keys
-	id := e.StepNumbered(t, arrival, nil)
+	id := e.Step(t, arrival)
 	e.in.known = nil
 	return id
 }
@@ -358,7 +343,6 @@ func (e *Engine) stream(index ordinal) {
 		e.admitAll()
 		e.collectEarly()
 		e.dropWitness()
-		e.displaced()
 		e.solveEarly()
 	}
 	if e.in.untimed%untimedEvery == untimedEvery-1 && !e.in.txns.At(index).timed {
@@ -647,7 +631,7 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 // SolveLeft where it is much, and little has come since it was solved last.
 func (e *Engine) Tick(watermark int64) Output {
 	if !e.opt.Online || !e.opened && len(e.unadmitted) == 0 {
-		return e.flush()
+		return e.Found()
 	}
 	e.admitAll()
 	e.watermark = watermark
@@ -661,25 +645,25 @@ func (e *Engine) Tick(watermark int64) Output {
 	}
 	e.collect()
 	e.dropWitness()
-	return e.flush()
+	return e.Found()
 }
 
 // SolveLeft solves what Ticks have left to later ones, and whom reads at weak levels are of: for when none comes.
 func (e *Engine) SolveLeft() Output {
-	out := e.solveLeft(restsMax)
+	e.solveLeft(restsMax)
 	e.dropWitness()
 	e.searchWriters()
-	out.Violations = append(out.Violations, e.flush().Violations...)
-	return out
+	return e.Found()
 }
 
 // SolveSilent solves what Ticks have left where it may be that none comes soon, but what has met its budget
 // again and again rests on: a stream with few records is silent after each.
 func (e *Engine) SolveSilent() Output {
-	return e.solveLeft(restsSilent)
+	e.solveLeft(restsSilent)
+	return e.Found()
 }
 
-func (e *Engine) solveLeft(rests int) Output {
+func (e *Engine) solveLeft(rests int) {
 	any := false
 	for _, c := range e.checks {
 		if c.left && (c.rest == 0 || c.rests <= rests) {
@@ -690,7 +674,6 @@ func (e *Engine) solveLeft(rests int) Output {
 	if any {
 		e.collect()
 	}
-	return e.flush()
 }
 
 // giveUp resolves the reads whose writer can't come any more, which are nearly
@@ -729,27 +712,6 @@ func (e *Engine) reconsider() {
 	}
 }
 
-// displaced gives up, for as long as the engine lives, what real time orders by the levels
-// that have it, where so much comes late that most of what is there overlaps: what is late is
-// taken to have ended when it came, as its clock may have been set back, and after an outage that
-// would take more memory and time than there is. The level is judged as the one without real
-// time then, to which times are a help, and is not satisfied.
-func (e *Engine) displaced() {
-	over := func(c *check) bool { return c.poly.Displaced() >= e.opt.DisplacedMax }
-	if !slices.ContainsFunc(e.checks, over) {
-		return
-	}
-	e.collect()
-	var users []*check
-	for _, c := range e.checks {
-		if over(c) {
-			c.displaced, c.timed = c.displaced || c.timed, false
-			users = append(users, c)
-		}
-	}
-	e.again(true, func(c *check) bool { return slices.Contains(users, c) })
-}
-
 // again reads the whole history again for the checks of which which is true, with the times
 // that are left, or without any.
 func (e *Engine) again(times bool, which func(*check) bool) {
@@ -785,9 +747,7 @@ func (e *Engine) Laden() bool {
 func (e *Engine) GaveUp() bool { return e.budget.Ended() }
 
 // Found are the violations found since the last Tick, by Close say.
-func (e *Engine) Found() Output { return e.flush() }
-
-func (e *Engine) flush() Output {
+func (e *Engine) Found() Output {
 	out := Output{Violations: e.out}
 	e.untimed(out.Violations)
 	e.out = nil

@@ -18,11 +18,9 @@ import (
 // writes. What one transaction breaks by itself (INT, own writes) is found
 // here.
 type intake struct {
-	keys     names
-	numbers  []uint32      // the caller's, of the operations' keys of the transaction at hand, or nil
-	base     bool          // the transaction at hand is one of Engine.Base
-	known    []version.Key // or numbers that Engine.Key gave
-	byNumber []version.Key // key by the caller's number, or none
+	keys  names
+	base  bool          // the transaction at hand is one of Engine.Base
+	known []version.Key // of the operations' keys of the transaction at hand, or nil: what Engine.Key gave
 	values
 	rare     map[cellID]otherWriters
 	waiters  []member
@@ -242,7 +240,6 @@ func (s span) len() int { return int(s.to - s.from) }
 func (in *intake) expect(x Expect) {
 	in.indexOf = slices.Grow(in.indexOf, x.Transactions)
 	in.cellIDs = slices.Grow(in.cellIDs, x.Operations)
-	in.byNumber = slices.Grow(in.byNumber, x.Names)
 }
 
 // reuse takes the memory of old, which must not be used any more, for in, which is
@@ -252,7 +249,7 @@ func (in *intake) reuse(old *intake) {
 	clear(old.keys.slots)
 	in.cells, in.slots, in.keys.slots = old.cells.Spare(), old.slots, old.keys.slots
 	in.txns, in.perKey = old.txns.Spare(), old.perKey.Spare()
-	in.indexOf, in.cellIDs, in.byNumber = old.indexOf[:0], old.cellIDs[:0], old.byNumber[:0]
+	in.indexOf, in.cellIDs = old.indexOf[:0], old.cellIDs[:0]
 	in.waiters, in.touched = old.waiters[:0], old.touched[:0]
 }
 
@@ -277,19 +274,7 @@ func (in *intake) keyOf(i int, name string) version.Key {
 	if in.known != nil {
 		return in.known[i]
 	}
-	if in.numbers == nil {
-		return in.keyNumber(name)
-	}
-	n := in.numbers[i]
-	for uint32(len(in.byNumber)) <= n {
-		in.byNumber = append(in.byNumber, none)
-	}
-	k := in.byNumber[n]
-	if k == none {
-		k = in.keyNumber(name)
-		in.byNumber[n] = k
-	}
-	return k
+	return in.keyNumber(name)
 }
 
 func (in *intake) nameOf(k version.Key) string { return *in.keys.list.At(k) }

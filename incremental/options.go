@@ -77,11 +77,6 @@ type Options struct {
 	// solved anew where times don't help. Every eighth Tick searches in any case, and none
 	// waits for fewer than 128 transactions. 0: 128. See SolveLeft.
 	Spacing int
-	// DisplacedMax is how many pairs of transactions may overlap only because records came
-	// late, where a level has real time, before the engine goes on without it (see
-	// reach.Banded.Displaced): n records that come d transactions late are n times d. It
-	// bounds time and memory. Only online; 0 means 16 million.
-	DisplacedMax uint64
 	// Seeds is how many of the transactions, the first ones, stand for what was before: that
 	// many of them have no times says nothing of those that come.
 	Seeds int
@@ -94,9 +89,8 @@ type Options struct {
 	Online bool
 }
 
-// Expect says how many transactions, operations, and names of StepNumbered there
-// will be.
-type Expect struct{ Transactions, Operations, Names int }
+// Expect says how many transactions and operations there will be.
+type Expect struct{ Transactions, Operations int }
 
 // Output is what a Tick found, in an order that depends on the input alone.
 type Output struct {

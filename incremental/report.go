@@ -637,16 +637,6 @@ func (x *exhibits) everything() {
 	}
 }
 
-// allOf exhibits the whole history.
-func (e *Engine) allOf(s *strand) *exhibits {
-	x := newExhibits(e, s)
-	for slot := range version.Slot(len(e.slotTx)) {
-		x.member(slot)
-	}
-	x.everything()
-	return x
-}
-
 // readOf is the version of k that slot read, as far as it is known, or none.
 func (s *strand) readOf(slot version.Slot, k version.Key) version.ID {
 	for _, v := range s.readsOf(slot) {
@@ -752,9 +742,6 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	switch {
 	case proved:
 		v.Exhibits = e.withMakers(x.list())
-	case !e.opt.Online && len(x.s.choices) > 0:
-		// online, whoever wrote what was read may have been forgotten, or be to come
-		v.Exhibits = e.withMakers(e.allOf(x.s).list())
 	default:
 		for id := range e.in.indexOf {
 			v.Evidence = append(v.Evidence, verdict.TxnID(id))
@@ -1171,13 +1158,9 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 // without times.
 func (e *Engine) retreat(c *check, f *constraint.Violation) {
 	pruned := func(k *check) bool { return k.pruned }
-	switch times := f != nil && e.distrust(c, f); {
-	case times:
+	if f != nil && e.distrust(c, f) {
 		e.again(true, pruned)
-	case c.single: // without clocks and sessions it would take a closure of all pairs
-		c.poly.MaxFound = max(c.poly.Found, 1)
-		return
-	default:
+	} else {
 		pruned = func(k *check) bool { return k == c }
 		e.again(false, pruned)
 	}
@@ -1381,8 +1364,6 @@ func (e *Engine) left(c *check, r *verdict.Result) {
 	switch {
 	case e.stopped != verdict.NoReason:
 		r.Reason, r.Count, r.Decided = e.stopped, c.poly.Undecided(), c.poly.Decided()
-	case c.displaced:
-		r.Reason, r.Count = verdict.Forgotten, 1
 	case c.budget || e.opt.Online && c.poly.GaveUp():
 		r.Reason, r.Count, r.Decided = verdict.Conflicts, c.poly.Undecided(), c.poly.Decided()
 	case c.unproved > 0:

@@ -425,14 +425,6 @@ func (p *Polygraph) Bytes() int { return p.reach.Bytes() }
 // Edges is the number of edges stored.
 func (p *Polygraph) Edges() int { return p.g.Len() }
 
-// Displaced is reach.Banded.Displaced; 0 without clocks.
-func (p *Polygraph) Displaced() uint64 {
-	if p.banded == nil {
-		return 0
-	}
-	return p.banded.Displaced()
-}
-
 // Sprawls tells whether of what reaches the slots from s on so much is not known to by the clock,
 // as few transactions have had times for a while, that chains are the smaller closure by far. Cost:
 // these slots.

@@ -78,7 +78,6 @@ type Banded struct {
 	// are no bases; most is the greatest p of those without a known end.
 	least, most []int64
 	bases       bitset.BitSet
-	displaced   uint64   // see Displaced
 	late        []uint64 // the nodes of late slots, in the words of rows; empty if there are none
 
 	// Late: one that comes late is taken to have ended when it says; else with the last
@@ -173,7 +172,6 @@ func (b *Banded) Add(start, end int64, timed, known bool) {
 	}
 	late := known && end < last
 	if late && !b.Late {
-		b.displaced += uint64(int(slot) - sort.Search(int(slot), func(i int) bool { return b.last[i] >= end }))
 		end, late = last, false
 	}
 	b.add(l, from, end, known, false)
@@ -181,10 +179,6 @@ func (b *Banded) Add(start, end int64, timed, known bool) {
 		b.addLate(slot)
 	}
 }
-
-// Displaced is how many slots overlap others, in all pairs, only because those came late and
-// are taken to have ended when they came: what rows are longer by.
-func (b *Banded) Displaced() uint64 { return b.displaced }
 
 // Held is how many words the rows of the slots from s on have. Cost: these slots.
 func (b *Banded) Held(s version.Slot) (words int) {

@@ -13,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
@@ -353,14 +354,25 @@ func (q *Question) feed(w *work) (*incremental.Engine, bool) {
 	o.Proof = q.Replay || q.Proved != nil || q.items != nil
 	o.Stop, o.ChoiceWork = q.stopped, w.choices
 	s := q.Records.Summary()
-	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations, Names: q.Records.Names()}
+	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations}
 	e := incremental.New(o)
-	i := 0
-	for t, keys := range q.Records.Numbered() {
+	i, known := 0, make([]version.Key, q.Records.Names())
+	for n := range known {
+		known[n] = incremental.NoKey
+	}
+	var keys []version.Key // of a transaction: a name is looked up once
+	for t, numbers := range q.Records.Numbered() {
 		if i++; i%stopEvery == 1 && q.stopped() != verdict.NoReason {
 			return nil, false // an engine that has not seen all writers must not be asked
 		}
-		e.StepNumbered(t, 0, keys)
+		keys = keys[:0]
+		for i, n := range numbers {
+			if known[n] == incremental.NoKey {
+				known[n] = e.Key(t.Ops[i].Key)
+			}
+			keys = append(keys, known[n])
+		}
+		e.StepKeys(t, 0, keys)
 	}
 	return e, true
 }
