@@ -207,8 +207,7 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 		n.Unless = unless(n.Breaks[0], p, ctx)
 	}
 	ids := identifier{lookup: ctx.Lookup}
-	v, p, lookup, hideErr := hide(v, n, p, err == nil, ctx)
-	err = errors.Join(err, hideErr)
+	v, p, lookup := hide(v, p, ctx)
 	e := explain.Explain(v, n, lookup)
 	a := Alert{
 		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks),
@@ -257,12 +256,11 @@ func (a Alert) Unfinished() Alert {
 	return a
 }
 
-// hide hides what the context's veil does, in all that the words of an alert are made
-// of. What is left of the proof is proved again.
-func hide(v verdict.Violation, n name.Name, p proof, proved bool,
-	ctx Context) (verdict.Violation, proof, name.Lookup, error) {
+// hide hides what the context's veil does, in all that the words of an alert are made of. Names and values are others,
+// and equal where they were: the proof proves the same.
+func hide(v verdict.Violation, p proof, ctx Context) (verdict.Violation, proof, name.Lookup) {
 	if ctx.Veil.Mode() == veil.Full {
-		return v, p, ctx.Lookup, nil
+		return v, p, ctx.Lookup
 	}
 	h := ctx.Veil.Alert(ctx.Initial)
 	txns := make([]record.Transaction, len(p.txns))
@@ -270,11 +268,7 @@ func hide(v verdict.Violation, n name.Name, p proof, proved bool,
 		txns[i] = *h.Transaction(&p.txns[i])
 	}
 	p.txns = txns
-	if proved && ctx.Judge != nil && ctx.Judge(n.Breaks[0], p.header, txns) != verdict.Violated {
-		return h.Violation(v), p, h.Lookup(ctx.Lookup),
-			fmt.Errorf("%s at %v, with values hidden (%v): %w", n.Name, n.Breaks[0], ctx.Veil.Mode(), ErrUnproved)
-	}
-	return h.Violation(v), p, h.Lookup(ctx.Lookup), nil
+	return h.Violation(v), p, h.Lookup(ctx.Lookup)
 }
 
 // levels are the names of levels.

@@ -112,17 +112,24 @@ func (p proof) breaking(level verdict.Level, ctx Context) func([]record.Transact
 	}
 }
 
-// smaller leaves out of a proof of a level what it can do without: first what is not of the anomaly that was found, and
-// then, where a finder tells what is left, whatever can go.
+// smaller leaves out of a proof of a level what it can do without: first all but the transactions that take part, so that
+// it is about these and not about what else is wrong beside them, and then, unless it is so large that it is told as it
+// was found (see told), whatever can go of these; the transactions too where a finder tells what is left.
 func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) proof {
 	violated := p.breaking(level, ctx)
 	opt := p.options(ctx, enough(v, level, p, ctx))
-	opt.Keep, opt.KeepOp = essentials(v, p.txns, ctx)
-	p.whole = p.txns
+	part := map[string]bool{}
+	for _, id := range members(v, ctx.Lookup) {
+		part[id] = true
+	}
+	takesPart := func(t *record.Transaction) bool { return part[t.ID] }
+	p.whole, opt.Keep, opt.KeepOps = p.txns, takesPart, true
 	p.txns = shrink.Shrink(p.txns, violated, opt)
-	p.txns = shrinkMore(v, p.txns, violated, opt, ctx.Lookup)
-	if ctx.Find != nil && len(p.txns) <= reachMax {
-		p.txns = shrink.Shrink(p.txns, violated, p.options(ctx, everything(p)))
+	if opt = p.options(ctx, everything(p)); ctx.Find == nil {
+		opt.Keep = takesPart
+	}
+	if len(p.txns) <= reachMax {
+		p.txns = shrink.Shrink(p.txns, violated, opt)
 	}
 	return p
 }
@@ -132,42 +139,6 @@ func (p proof) options(ctx Context, enough func(i, op int) bool) shrink.Options 
 	partial := *p.header.Coverage == record.CoveragePartial
 	return shrink.Options{Unseen: partial, Undeclared: partial || *p.header.Initial == record.InitialAny, Spent: ctx.over,
 		Enough: enough}
-}
-
-// shrinkMore leaves out what essentials protect of a read anomaly and the judge can
-// do without, as long as it is still about the same read and the same transactions.
-// It comes when little is left.
-func shrinkMore(v verdict.Violation, txns []record.Transaction, violated func([]record.Transaction) bool,
-	opt shrink.Options,
-	lookup name.Lookup) []record.Transaction {
-	at := name.Read(v, lookup)
-	if at < 0 {
-		return txns
-	}
-	reader, _ := lookup.Find(v.Txns[0])
-	offending := reader.Ops[at]
-	part := map[string]bool{}
-	for _, id := range v.Txns {
-		part[identifier{lookup: lookup}.of(id)] = true
-	}
-	same := func(rest []record.Transaction) bool {
-		left := 0
-		for i := range rest {
-			about := func(op record.Op) bool { return op.Key == v.Key && (rest[i].ID != reader.ID || op == offending) }
-			if part[rest[i].ID] && slices.ContainsFunc(rest[i].Ops, about) {
-				left++
-			}
-		}
-		return left == len(part)
-	}
-	if !same(txns) {
-		return txns
-	}
-	opt.Keep = func(i int) bool { return part[txns[i].ID] }
-	opt.KeepOp, opt.Enough = nil, nil
-	opt.Fits = same
-	rest := shrink.Shrink(txns, violated, opt)
-	return rest
 }
 
 // records are the records of the evidence, in the order in which the engine got
@@ -537,90 +508,4 @@ func eachEdge(c []verdict.Edge, f func(verdict.Edge)) {
 		}
 	}
 	visit(c, 0)
-}
-
-// essentials protect what the alert is about from being left out: the
-// transactions that take part and, of a cycle or a read, their operations in it.
-func essentials(v verdict.Violation, txns []record.Transaction,
-	ctx Context) (keep func(i int) bool, keepOp func(i, op int) bool) {
-	ids := identifier{lookup: ctx.Lookup}
-	part := map[string]bool{}
-	for _, id := range v.Txns {
-		part[ids.of(id)] = true
-	}
-	at := map[string]int{}
-	for i := range txns {
-		at[txns[i].ID] = i
-	}
-	// What is needed: an operation, by the place of its transaction.
-	type op struct{ txn, op int }
-	reads := map[op]bool{}
-	written := map[read]bool{}
-	all := map[read]bool{} // reads of which every one is
-	needs := func(e verdict.Edge, shows bool, writer verdict.TxnID) {
-		i, ok := at[ids.of(e.To)]
-		if !shows {
-			i, ok = at[ids.of(e.From)]
-		}
-		if w, found := ctx.Lookup.Find(writer); ok && found {
-			if j := theRead(&txns[i], e.Key, w, shows); j >= 0 {
-				reads[op{i, j}] = true
-			}
-		}
-	}
-	for _, e := range v.Cycle {
-		from, to := read{ids.of(e.From), e.Key}, read{ids.of(e.To), e.Key}
-		switch e.Type {
-		case verdict.WR:
-			written[from] = true
-			needs(e, true, e.From)
-		case verdict.WW:
-			written[from], written[to] = true, true
-		case verdict.RW:
-			written[to] = true
-			needs(e, false, e.To)
-		}
-	}
-	if name.Read(v, ctx.Lookup) >= 0 {
-		for i, id := range v.Txns {
-			r := read{ids.of(id), v.Key}
-			written[r] = true // an intermediate write is none without the last one
-			all[r] = i == 0 || v.Kind == verdict.IncompatibleOrder || v.Kind == verdict.Divergence
-		}
-	}
-	keep = func(i int) bool { return part[txns[i].ID] }
-	return keep, func(i, j int) bool {
-		o := txns[i].Ops[j]
-		r := read{txns[i].ID, o.Key}
-		if writes(o) { // of a cycle, the last one of a key is what others see
-			return written[r] && (len(v.Cycle) == 0 || o.Kind != record.Write || !overwritten(txns[i].Ops[j+1:], o.Key))
-		}
-		return all[r] || reads[op{i, j}]
-	}
-}
-
-// overwritten tells whether some operations write a key.
-func overwritten(ops []record.Op, key string) bool {
-	return slices.ContainsFunc(ops, func(op record.Op) bool { return op.Key == key && writes(op) })
-}
-
-// theRead is the place of the read of key by which t shows that it saw what w
-// wrote, or that it did not: of those that did the first and of the others the
-// last, as read committed forbids to see less later on, not earlier. Reads
-// after an own write say nothing of others. -1 if there is none.
-func theRead(t *record.Transaction, key string, w *record.Transaction, shows bool) int {
-	found := -1
-	for j, op := range t.Ops {
-		switch {
-		case op.Key != key:
-		case writes(op):
-			return found
-		case op.Kind != record.Read || name.Shows(op, w) != shows:
-		case shows:
-			return j
-		default:
-			found = j
-		}
-	}
-	return found
 }

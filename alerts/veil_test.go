@@ -190,6 +190,7 @@ func TestVeil(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				recheck(t, a)
 				hidden(t, full, a, mode)
 			}
 			sameWords(t, s, v, ctx)
@@ -254,6 +255,7 @@ func TestVeilOfRandomHistories(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s", seed, err, script.Format(s))
 				}
+				recheck(t, a)
 				hidden(t, full, a, mode)
 				if sameWords(t, s, v, ctx); t.Failed() {
 					t.Fatalf("seed %d at %v\n%s", seed, level, script.Format(s))

@@ -14,19 +14,15 @@ type Judge func(level verdict.Level, header record.Header, txns []record.Transac
 
 // Options bound the work and protect what the alert is about.
 type Options struct {
-	// Keep tells which transactions must stay, by their place, so that the
-	// evidence goes on to be of this anomaly and not of another one beside it.
-	// Their operations may go. nil: none.
-	Keep func(i int) bool
-	// KeepOp tells which operations must stay. nil: none.
-	KeepOp func(i, op int) bool
+	// Keep tells which transactions must stay, so that the evidence goes on to be of
+	// this anomaly and not of another one beside it. nil: none.
+	Keep func(t *record.Transaction) bool
+	// KeepOps: their operations must stay, too.
+	KeepOps bool
 	// Enough tells which operations are likely to be enough, by themselves or with those
 	// that must stay: that is tried first, and where it is so little else is left out in
 	// bulk. nil: nobody knows.
 	Enough func(i, op int) bool
-	// Fits tells whether what is left is still what it is to be evidence of; if not, the
-	// judge is not asked. nil: it always is.
-	Fits func([]record.Transaction) bool
 	// Unseen: the judge takes what nobody wrote for the work of a transaction
 	// that was not recorded (partial coverage). An element of a list may then
 	// lose its appender while the lists that hold it stay.
@@ -54,7 +50,7 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 
 	var whole, single []unit
 	for i := range txns {
-		keep := opt.Keep != nil && opt.Keep(i)
+		keep := s.keeps(i)
 		for j := range txns[i].Ops {
 			if s.pinned[i][j] {
 				keep = true
@@ -105,8 +101,7 @@ func (s *shrinker) pin() {
 		s.pinned[i] = make([]bool, len(s.txns[i].Ops))
 		for j, op := range s.txns[i].Ops {
 			// What a predicate wrote is not known by itself.
-			s.pinned[i][j] = s.opt.KeepOp != nil && s.opt.KeepOp(i, j) ||
-				op.Kind == record.PredicateWrite || s.rows && op.Kind.Writes()
+			s.pinned[i][j] = s.opt.KeepOps && s.keeps(i) || op.Kind == record.PredicateWrite || s.rows && op.Kind.Writes()
 		}
 	}
 	var writes []unit
@@ -164,7 +159,7 @@ func (s *shrinker) guess() bool {
 	}
 	var rest []unit
 	for i := range s.txns {
-		none := s.opt.Keep == nil || !s.opt.Keep(i)
+		none := !s.keeps(i)
 		for j := range s.txns[i].Ops {
 			if s.pinned[i][j] || s.opt.Enough(i, j) {
 				none = false
@@ -209,12 +204,14 @@ func Pick[U any](units []U, try func([]U) bool) {
 	}
 }
 
+func (s *shrinker) keeps(i int) bool { return s.opt.Keep != nil && s.opt.Keep(&s.txns[i]) }
+
 func (s *shrinker) spent() bool { return s.opt.Spent != nil && s.opt.Spent() }
 
 // try drops a chunk for good if the rest is still violated.
 func (s *shrinker) try(chunk []unit) bool {
 	rest, without := s.apply(chunk)
-	if rest == nil || s.opt.Fits != nil && !s.opt.Fits(rest) {
+	if rest == nil {
 		return false
 	}
 	out := s.set(&without)
@@ -291,7 +288,7 @@ func (s *shrinker) stays(m *mask, i int) bool {
 	if m.dropped[i] {
 		return false
 	}
-	return len(s.txns[i].Ops) == 0 || s.opt.Keep != nil && s.opt.Keep(i) ||
+	return len(s.txns[i].Ops) == 0 || s.keeps(i) ||
 		slices.Contains(m.gone[s.first[i]:s.first[i]+len(s.txns[i].Ops)], false)
 }
 

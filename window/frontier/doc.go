@@ -7,7 +7,7 @@
 //	                                key ─▶ version                with its writer's
 //	                                key ─▶ (only lossy)           session, times, id
 //	                                   │
-//	              Stubs, All ◀─────────┤ too many keys: Spill ──▶ disk
+//	              Past, All ◀──────────┤ too many keys: Spill ──▶ disk
 //	  transactions with nothing        │                Answer ◀── disk
 //	  but these writes: the seed       └─ Snapshot ──▶ Restore
 //	  of the next engine
@@ -49,7 +49,7 @@
 // said depends on what is in memory. What was asked for stays until an engine ends
 // (Begin), as its last writes will be forgotten then:
 //
-//	Needs, Answer ──▶ Stubs, State ──▶ … ──▶ Forget ──▶ Begin ──▶ Spill ──▶ disk
+//	Needs, Answer ──▶ Past, State ──▶ … ──▶ Forget ──▶ Begin ──▶ Spill ──▶ disk
 //	                                                              Gone  ◀── it is stored
 //
 // # Snapshots

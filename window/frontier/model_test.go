@@ -494,3 +494,15 @@ func TestLargeVersions(t *testing.T) {
 		t.Errorf("%d versions dropped", s.Dropped)
 	}
 }
+
+// Stubs are those of some keys; where Needs names one of them it has to be answered first.
+func (f *Frontier) Stubs(keys ...string) []Stub {
+	var places []place
+	for _, key := range keys {
+		if slot, ok := f.table.find(key); ok {
+			f.use(slot)
+			places = appendPlaces(places, slot, f.table.body(f.table.at(slot)))
+		}
+	}
+	return f.stubsOf(places)
+}

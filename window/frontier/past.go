@@ -79,7 +79,7 @@ type Past struct {
 	Keys   []Ref
 }
 
-// Past calls take with the transactions that Stubs gives for keys, which refs
+// Past calls take with the stubs of keys, as All gives those of all, which refs
 // stand for, in the same order, without their IDs. Both arguments are good until take returns.
 //
 // Cost: O(v log v) for v versions.

@@ -15,29 +15,14 @@ type place struct {
 	raw    []byte
 }
 
-// Stubs are what is left of the writers of some keys, each with its writes of
-// those keys, in the order of Number. Where Needs names one of the keys it has
-// to be answered first.
+// All are the stubs of all keys, what is left of their writers with their writes of them, in the order of Number, if
+// these are in memory and at most max, and never took more than WideBytes; else it answers false.
 //
 // A stub that is given to an engine after a later record of its session must go
 // there as a session of its own, since the engine takes the order of a session
-// from the order in which it gets its transactions. To give one transaction in
-// several stubs, as the keys are met, is sound: they are put at the same place.
+// from the order in which it gets its transactions.
 //
 // Cost: O(v log v) for v versions.
-func (f *Frontier) Stubs(keys ...string) []Stub {
-	var places []place
-	for _, key := range keys {
-		if slot, ok := f.table.find(key); ok {
-			f.use(slot)
-			places = appendPlaces(places, slot, f.table.body(f.table.at(slot)))
-		}
-	}
-	return f.stubsOf(places)
-}
-
-// All is Stubs of all keys, if these are in memory and at most max, and never took
-// more than WideBytes; else it answers false.
 func (f *Frontier) All(max int) ([]Stub, bool) {
 	if f.gone || f.wide || f.table.count > max {
 		return nil, false
