@@ -89,11 +89,11 @@ func (o *closure) end(e *entry, out func()) {
 		}
 	}
 	e.out, e.saw = out, nil
+	waits := e.waits
 	o.settle(e)
-	for _, w := range e.waits {
+	for _, w := range waits {
 		o.settle(w)
 	}
-	e.waits = nil
 	for o.room.L = &o.mu; o.held > heldMax; {
 		o.room.Wait() // none of those in work is waited for here
 	}
@@ -120,7 +120,7 @@ func (o *closure) settle(e *entry) {
 			o.held--
 			o.room.Broadcast()
 		}
-		r.gone, r.behind, r.values = true, nil, nil
+		*r = entry{gone: true, out: r.out} // it may be remembered, and is to keep nobody else
 	}
 }
 
