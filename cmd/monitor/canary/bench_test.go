@@ -155,10 +155,12 @@ func pgbench(b *testing.B, p *servers.Postgres, dir, protocol string, together b
 		fmt.Sprintf(`insert into pgbench select 'k0.' || i, i from generate_series(0, %d) i`, benchKeys-1), `grant all on pgbench to canary`); err != nil {
 		b.Fatal(err)
 	}
+	const limits = "select true, set_config('statement_timeout', '10000', true), set_config('lock_timeout', '5000', true), " +
+		"set_config('idle_in_transaction_session_timeout', '10000', true);\n"
 	args := []string{"-n", "-c", strconv.Itoa(benchSessions), "-j", "2", "-M", protocol, "-t", strconv.Itoa(n / benchSessions), "-h", "127.0.0.1", "-p", p.Primary.Addr[strings.LastIndex(p.Primary.Addr, ":")+1:], "-U", "canary"}
 	script := func(name string, weight int, statements ...string) {
 		text := fmt.Sprintf("\\set x random(0, %d)\n\\set y (:x + random(1, %d)) %% %d\n\\set v random(1, 1000000000)\n", benchKeys-1, benchKeys-1, benchKeys)
-		statements = slices.Concat([]string{"begin isolation level repeatable read;\n"}, statements, []string{"commit;\n"})
+		statements = slices.Concat([]string{"begin isolation level repeatable read;\n", limits}, statements, []string{"commit;\n"})
 		for i := 0; i < len(statements); {
 			next, read := i+1, false
 			for ; together && next < len(statements); next++ { // as a canary: see together
