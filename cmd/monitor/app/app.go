@@ -33,6 +33,8 @@ type Options struct {
 	// UntilEnd ends Run where the input ends now; see Reports.
 	UntilEnd bool
 	Stdin    io.Reader
+	// Begins says that Stdin does not go on where an earlier run's ended.
+	Begins bool
 	// Stdout gets alerts with alerts.stdout; nil: os.Stdout.
 	Stdout io.Writer
 	// Rebuild sets the store aside and begins with a new one, from the input.
@@ -54,6 +56,7 @@ type App struct {
 	setting
 	resumed bool
 	stdin   io.Reader
+	begins  bool // Options.Begins
 	stdout  io.Writer
 
 	failing failing // of the source
@@ -114,7 +117,7 @@ func New(o Options) (*App, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	a := &App{stdin: o.Stdin, stdout: o.Stdout,
+	a := &App{stdin: o.Stdin, begins: o.Begins, stdout: o.Stdout,
 		setting: setting{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, version: o.Version, canary: o.Canary,
 			metrics: newMetrics(),
 			tuning:  defaultTuning}}

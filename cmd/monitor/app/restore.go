@@ -47,6 +47,9 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 	s := &previousRun{checkpoints: map[string]*checkpoint{}, states: map[int][]byte{}}
 	if a.origin == "" {
 		s.next, s.from = 1, 1
+		if s.unread = a.begins; s.unread {
+			return s, nil
+		}
 		read, err := a.store.Offsets(ctx, passingState)
 		if s.unread = len(read) == 0; err == nil && s.unread {
 			// Before anything is read: however this run ends, the next one knows that there was one.

@@ -113,8 +113,11 @@ func TestStandardInputGoesOn(t *testing.T) {
 	t.Parallel()
 	c := testConfig(nil)
 	c.Source, c.Coverage, c.Initial = config.Source{Stdin: &config.Stdin{}}, record.CoverageComplete, record.InitialAbsent
-	for _, read := range []int{200, 0} { // 0: it was killed before anything had come about
-		st := newMemStore()
+	for _, x := range []struct {
+		read   int // 0: it was killed before anything had come about
+		begins bool
+	}{{200, false}, {0, false}, {200, true}} {
+		read, st := x.read, newMemStore()
 		st.full = read == 0 // as it begins: nothing is read before it is noted that something is
 		records := chain("default", "s", 0, 400)
 		for _, part := range [][]record.Transaction{records[:read], records[200:]} {
@@ -123,7 +126,9 @@ func TestStandardInputGoesOn(t *testing.T) {
 				part[i].HasSeq = false // a hole would show it
 				lines = append(codec.AppendJSON(lines, &part[i]), '\n')
 			}
-			r := start(t, c, st, false, func(a *App) { a.stdin, a.tuning.reopen = bytes.NewReader(lines), time.Millisecond })
+			r := start(t, c, st, false, func(a *App) {
+				a.stdin, a.begins, a.tuning.reopen = bytes.NewReader(lines), x.begins, time.Millisecond
+			})
 			if st.full {
 				eventually(t, "it waits", func() bool { return strings.Contains(r.log.String(), "waits for room") })
 				st.setFull(false)
@@ -132,8 +137,8 @@ func TestStandardInputGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := len(st.ids()); n > 0 {
-			t.Errorf("%d alerts after %d records of an earlier run", n, read)
+		if n := len(st.ids()); n > 0 != x.begins {
+			t.Errorf("%d alerts after %d records of an earlier run; it begins anew: %v", n, read, x.begins)
 		}
 	}
 }

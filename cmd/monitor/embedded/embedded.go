@@ -150,7 +150,7 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 			})
 		}})
 	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version,
-		UntilEnd: o.UntilEnd, Stdin: m.pipe, Stdout: m, Canary: o.Canary})
+		UntilEnd: o.UntilEnd, Stdin: m.pipe, Begins: true, Stdout: m, Canary: o.Canary})
 	if err != nil {
 		return nil, errors.Join(err, m.Recorder.Close(context.Background()), os.RemoveAll(m.dir))
 	}
