@@ -170,6 +170,7 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	}
 	w.stop = stop
 	w.load.groups = newGroups(w.load.counts.lacks)
+	w.load.counts.clock = &w.load.clock
 	w.load.counts.sessions, w.load.counts.slowAfter = w.Config.Canary.Sessions, w.Config.Canary.StopIf.P99
 	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax}
 	var err error

@@ -27,6 +27,9 @@ type counts struct {
 	slow      int64
 	wrong     int64     // totals of accounts
 	keyless   time.Time // since when sessions wait for a group, as none can be made; zero: they have one
+
+	clock *standstill   // nil: the process does not stand still
+	stood time.Duration // of clock, as far as it is taken into account
 }
 
 // metrics are those of the monitor.
@@ -62,8 +65,30 @@ func (at *node) lost() time.Time {
 	return at.down
 }
 
+// awake has what is due since before a standstill of the process be due later by as much; c.mu is held.
+func (c *counts) awake() {
+	if c.clock == nil {
+		return
+	}
+	later := c.clock.stood() - c.stood
+	if c.stood += later; later == 0 {
+		return
+	}
+	shift := func(t *time.Time) {
+		if !t.IsZero() {
+			*t = t.Add(later)
+		}
+	}
+	for _, at := range c.nodes {
+		shift(&at.refused)
+		shift(&at.trying)
+	}
+	shift(&c.keyless)
+}
+
 // of is a node's, made when first asked for; c.mu is held.
 func (c *counts) of(n target.Node) *node {
+	c.awake()
 	if c.nodes == nil {
 		c.nodes = map[string]*node{}
 	}
@@ -261,7 +286,8 @@ func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 func (c *counts) idle(n target.Node) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.of(n).since(c.keyless)
+	at := c.of(n)
+	return at.since(c.keyless)
 }
 
 // since is since when a node can't be reached, or nothing comes of what sessions try, or, where they have been at work,

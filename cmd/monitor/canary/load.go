@@ -333,7 +333,7 @@ func (c *client) record(writes bool, run func(context.Context, *recorder.Transac
 	target.Reason)) record.Status {
 	c.clock.atWork.RLock()
 	defer c.clock.atWork.RUnlock()
-	began := time.Now()
+	began := c.clock.now()
 	c.counts.asks(c.number, c.node, writes)
 	t := c.rec.Begin()
 	t.At(c.node.Name)
@@ -343,7 +343,7 @@ func (c *client) record(writes bool, run func(context.Context, *recorder.Transac
 	outcome, reason := run(answering, t)
 	does := writes || c.node.Replica && c.entry.there
 	c.closure.end(c.entry, t.Hold(outcome))
-	c.counts.add(c.number, c.node, ended{outcome, reason, c.failure, does, time.Since(began)})
+	c.counts.add(c.number, c.node, ended{outcome, reason, c.failure, does, c.clock.now().Sub(began)})
 	return outcome
 }
 

@@ -20,6 +20,7 @@ type standstill struct {
 	mu     sync.Mutex
 	beat   time.Time // when it was asked last
 	behind time.Duration
+	all    time.Duration // that the process has stood still
 }
 
 func (s *standstill) now() time.Time {
@@ -27,10 +28,18 @@ func (s *standstill) now() time.Time {
 	defer s.mu.Unlock()
 	now := time.Now().Round(0) // the wall clock's, as others stand still where a machine does
 	if gap := now.Sub(s.beat); gap > standstillMin && !s.beat.IsZero() {
-		s.behind += gap
+		s.behind, s.all = s.behind+gap, s.all+gap
 	}
 	s.beat = now
 	return now.Add(-s.behind)
+}
+
+// stood is for how long the process has stood still, in all.
+func (s *standstill) stood() time.Duration {
+	s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
 }
 
 // watch asks it often enough, and sets it right, until ctx ends.
