@@ -2,6 +2,7 @@ package canary
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -15,14 +16,20 @@ import (
 	"github.com/isowatch/isowatch/recorder"
 )
 
-// What was judged is told also where not all of it could be recorded.
-func TestJudgedAndNotRecorded(t *testing.T) {
-	t.Parallel()
+// onSQLite is the configuration of a canary of SQLite that makes haste.
+func onSQLite(t *testing.T) *config.Config {
+	t.Helper()
 	loaded, err := config.Load(config.Sources{Overrides: []config.Override{{Path: "canary.targets", Value: `["sqlite://` + t.TempDir() + `/canary.db"]`},
 		{Path: "canary.rate", Value: "0"}, {Path: "canary.pause", Value: "0s"}, {Path: "levels", Value: "ser"}, {Path: "http.listen", Value: ""}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return loaded.Config
+}
+
+// What was judged is told also where not all of it could be recorded.
+func TestJudgedAndNotRecorded(t *testing.T) {
+	t.Parallel()
 	record := func() (*os.File, error) {
 		r, w, err := os.Pipe()
 		go func() {
@@ -31,7 +38,7 @@ func TestJudgedAndNotRecorded(t *testing.T) {
 		}()
 		return w, err
 	}
-	out, err := Run(t.Context(), Options{Config: loaded.Config, Transactions: 200,
+	out, err := Run(t.Context(), Options{Config: onSQLite(t), Transactions: 200,
 		Output: embedded.Output{Record: record, Log: zerolog.Nop(), Out: io.Discard, Quiet: true}})
 	if err == nil || !strings.Contains(err.Error(), "records could not be written") || out == nil || len(out.Reports) != 1 {
 		t.Errorf("%+v, %v", out, err)
@@ -45,5 +52,27 @@ func TestWaitsForWhatWasHeld(t *testing.T) {
 	w := &watch{Options: Options{Config: c}}
 	if w.configure(); w.Config.Window.Lateness <= recorder.HeldMax || c.Window.Lateness != 200*time.Millisecond {
 		t.Errorf("%v is waited for", w.Config.Window.Lateness)
+	}
+}
+
+// hanging is a topic that takes nothing.
+type hanging struct{ asked context.CancelFunc }
+
+func (h hanging) Put(ctx context.Context, _ []recorder.Record) error {
+	h.asked()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (hanging) Close() error { return nil }
+
+// Whose topic takes nothing ends when its owner ends it, and says what is lost.
+func TestEndsWhereATopicHangs(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancel(t.Context())
+	_, err := Run(ctx, Options{Config: onSQLite(t),
+		Output: embedded.Output{Publish: hanging{end}, Log: zerolog.Nop(), Out: io.Discard, Quiet: true}})
+	if err == nil || !strings.Contains(err.Error(), "were lost on their way to the topic, which has 0") {
+		t.Error(err)
 	}
 }

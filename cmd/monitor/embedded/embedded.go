@@ -238,9 +238,16 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 }
 
-// Close ends it when all that was recorded is judged, or sent.
+// partingMax is how long a topic may take to take the last records once its owner has ended the command.
+const partingMax = 2 * time.Second
+
+// Close ends it when all that was recorded is judged, or sent; if ctx ends, or has, what a topic does not take soon is
+// lost.
 func (m *Monitor) Close(ctx context.Context) error {
-	err := errors.Join(m.Recorder.Close(context.WithoutCancel(ctx)), m.in.Close())
+	closing, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(partingMax, giveUp) })()
+	err := errors.Join(m.Recorder.Close(closing), m.in.Close())
 	m.running.Wait()
 	return errors.Join(err, m.err, os.RemoveAll(m.dir))
 }
