@@ -221,7 +221,6 @@ func (in *ingest) over(reading, work context.Context, err error) error {
 		if in.origin != "" {
 			<-in.going.Done() // it ends with reading, in a moment: from here on nothing new is begun
 		}
-		in.log.Info().Msg("stopping")
 		return werr
 	}
 	return errors.Join(err, werr)
