@@ -112,9 +112,9 @@ func (p proof) breaking(level verdict.Level, ctx Context) func([]record.Transact
 	}
 }
 
-// smaller leaves out of a proof of a level what it can do without: first all but the transactions that take part, so that
-// it is about these and not about what else is wrong beside them, and then, unless it is so large that it is told as it
-// was found (see told), whatever can go of these; the transactions too where a finder tells what is left.
+// smaller leaves out of a proof of a level what it can do without: first all but the transactions that take part, so
+// that it is about these and not about what else is wrong beside them, and then, unless it is so large that it is told
+// as it was found (see told), whatever can go of these; the transactions too where a finder tells what is left.
 func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) proof {
 	violated := p.breaking(level, ctx)
 	opt := p.options(ctx, enough(v, level, p, ctx))
