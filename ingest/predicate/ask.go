@@ -46,9 +46,9 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 	return true
 }
 
-// seed asks for what tells most of whom statements read from: one of the rows with each content that they returned, and
+// Seed asks for what tells most of whom statements read from: one of the rows with each content that they returned, and
 // rather one that others ask for.
-func (h *History) seed() {
+func (h *History) Seed() {
 	for t, a := range h.statements() {
 		st, chosen := a.statement, map[*version]int{}
 		if t%stopEvery == 0 && h.stop() {
@@ -203,12 +203,14 @@ func (w *walk) explain(st *statement) (added int) {
 // finds tells whether the n-th row that a statement returned or hit is as it found it.
 func (w *walk) finds(st *statement, n int, r *row) bool {
 	v := w.holds(r)
-	if !v.matched(st.where) || st.seen == nil || v == st.seen[n] {
-		return v.matched(st.where)
-	}
+	return v.matched(st.where) && (st.seen == nil || st.sees(n, r, v))
+}
+
+// sees tells whether a version that matches is what the statement returned of its n-th row.
+func (st *statement) sees(n int, r *row, v *version) bool {
 	seen := st.seen[n]
-	if !r.mixed && r.shape == seen.shape {
-		return false
+	if v == seen || !r.mixed && r.shape == seen.shape {
+		return v == seen
 	}
 	g := register{of: st.where, columns: *seen.shape}
 	return g.show(v) == g.show(seen)

@@ -21,23 +21,27 @@ type History struct {
 	Most int
 
 	tables     map[string]*table     // those that predicates are about
-	conditions map[string]*Predicate // by the text in the record
+	conditions map[string]*condition // by the text in the record
+	columns    map[string]int        // of all tables, numbered
 	keys       map[string]*row       // rows by their keys; nil for keys of no such table
 	acts       [][]act               // by transaction
 	shapes     map[string]*[]string
-	supposes   bool // of all predicate writes what they hit
-	size       int  // of what is asked for by now
+	versions   uint64 // how many there are
+	asks       uint64 // how many statements there are
+	supposes   bool   // of all predicate writes what they hit
+	size       int    // of what is asked for by now
 	unasked    func(t int, key string) bool
 	stop       func() bool
 }
 
 // table are the rows that predicates of it are about.
 type table struct {
+	number   int
 	rows     []*row // in the order in which they are met
 	columns  map[string]bool
 	contents map[record.Value]*version // that its rows hold or were seen with
-	all      map[*Predicate][]*row     // that may match, once it was asked
-	ever     map[string]*index         // of all versions, by column, once it was asked
+	all      map[*condition][]*row     // that may match, once it was asked
+	ever     map[int]*index            // of all versions, by column, once it was asked
 	kind     map[string][]record.Value
 }
 
@@ -60,30 +64,56 @@ type version struct {
 	value   record.Value
 	columns map[string]record.Value
 	shape   *[]string
-	// What was found last: whether it matches a condition.
-	asked   *Predicate
-	matches bool
+	number  uint64
+	cells   []cell // by the numbers of columns; what is not there is null
+}
+
+// cell is what a column holds, if that is an integer.
+type cell struct {
+	num  int64
+	list int32 // of an index, from 1; 0: there is none yet
+	kind record.ValueKind
+}
+
+// at is what a column holds.
+func (v *version) at(column int) cell {
+	if v == nil || column >= len(v.cells) {
+		return cell{}
+	}
+	return v.cells[column]
+}
+
+// condition is a condition on rows whose columns are numbered.
+type condition struct {
+	*Predicate
+	span
+	column int // that the span is about, if it is bounded
 }
 
 // matched tells whether a version of a row matches; nil is no row.
-func (v *version) matched(p *Predicate) bool {
+func (v *version) matched(c *condition) bool {
 	if v == nil {
 		return false
 	}
-	if v.asked != p {
-		match, err := p.match(v.columns)
-		if err != nil {
-			panic(fmt.Sprintf("predicate: %v; can't happen, because the columns of each table were compared", err))
+	if c.isBounded {
+		switch held := v.at(c.column); {
+		case held.kind == record.KindNull, held.kind == record.KindInt && (held.num < c.low || held.num > c.high):
+			return false
+		case held.kind == record.KindInt && c.isAll:
+			return true
 		}
-		v.asked, v.matches = p, match
 	}
-	return v.matches
+	match, err := c.match(v.columns)
+	if err != nil {
+		panic(fmt.Sprintf("predicate: %v; can't happen, because the columns of each table were compared", err))
+	}
+	return match
 }
 
 // register says of a row whether it matches a condition and, where it does, what columns hold.
 type register struct {
 	name    string
-	of      *Predicate
+	of      *condition
 	columns []string // sorted; none: just whether it matches
 }
 
@@ -98,13 +128,14 @@ type act struct {
 
 // statement is a predicate operation.
 type statement struct {
-	op    *record.Op
-	txn   int
-	of    *table
-	where *Predicate
-	text  string // canonical
-	rows  []*row // that were returned, or hit
-	seen  []*version
+	number uint64
+	op     *record.Op
+	txn    int
+	of     *table
+	where  *condition
+	text   string // canonical
+	rows   []*row // that were returned, or hit
+	seen   []*version
 	// Of a predicate write:
 	set     *version // nil: the rows are deleted
 	isKnown bool     // which rows were hit
@@ -133,7 +164,7 @@ type read struct {
 // at among them. With fewer reads more is allowed.
 func Read(txns []record.Transaction, unasked func(t int, key string) bool, stop func() bool) (*History, error) {
 	h := &History{unasked: unasked, stop: stop, Txns: txns, Most: OperationsMax, tables: map[string]*table{},
-		conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)),
+		conditions: map[string]*condition{}, columns: map[string]int{}, keys: map[string]*row{}, acts: make([][]act, len(txns)),
 		shapes: map[string]*[]string{}}
 	for _, pass := range []func(t *record.Transaction, i int, acts *[]act) error{h.findTable, h.findRows} {
 		for t := range txns {
@@ -155,7 +186,7 @@ func Read(txns []record.Transaction, unasked func(t int, key string) bool, stop 
 	for t, a := range h.statements() {
 		a.statement.txn = t
 	}
-	if h.seed(); stop() {
+	if stop() {
 		return nil, fmt.Errorf("the limit was reached as they were read")
 	}
 	return h, nil
@@ -188,8 +219,8 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 		return nil
 	}
 	if h.tables[op.Key] == nil {
-		h.tables[op.Key] = &table{columns: map[string]bool{}, contents: map[record.Value]*version{},
-			all: map[*Predicate][]*row{}, ever: map[string]*index{}}
+		h.tables[op.Key] = &table{number: len(h.tables), columns: map[string]bool{}, contents: map[record.Value]*version{},
+			all: map[*condition][]*row{}, ever: map[int]*index{}}
 	}
 	if h.conditions[op.Where] != nil {
 		return nil
@@ -198,7 +229,11 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 	if err != nil {
 		return fmt.Errorf("the condition %.100q: %w", op.Where, err)
 	}
-	h.conditions[op.Where] = p
+	c := &condition{Predicate: p, span: bounds(p.root)}
+	if c.isBounded {
+		c.column = h.number(c.of)
+	}
+	h.conditions[op.Where] = c
 	return nil
 }
 
@@ -237,7 +272,8 @@ func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
 // statement reads a predicate operation.
 func (h *History) statement(op *record.Op) (*statement, error) {
 	of := h.tables[op.Key]
-	st := &statement{op: op, of: of, where: h.conditions[op.Where]}
+	h.asks++
+	st := &statement{number: h.asks, op: op, of: of, where: h.conditions[op.Where]}
 	st.text = st.where.String()
 	add := func(key string) error {
 		if h.tableOf(key) != of {
@@ -293,10 +329,16 @@ func (h *History) content(of *table, value record.Value) *version {
 	}
 	v := of.contents[value]
 	if v == nil {
-		v = &version{value: value, columns: value.Fields()}
+		h.versions++
+		v = &version{value: value, columns: value.Fields(), number: h.versions}
 		var names []string
-		for c := range value.Members() {
+		for c, held := range value.Members() {
 			names, of.columns[c] = append(names, c), true
+			n := h.number(c)
+			for n >= len(v.cells) {
+				v.cells = append(v.cells, cell{})
+			}
+			v.cells[n] = cell{num: held.Num, kind: held.Kind}
 		}
 		shape := fmt.Sprintf("%q", names)
 		if h.shapes[shape] == nil {
@@ -306,6 +348,16 @@ func (h *History) content(of *table, value record.Value) *version {
 		of.contents[value] = v
 	}
 	return v
+}
+
+// number is that of a column.
+func (h *History) number(column string) int {
+	n, known := h.columns[column]
+	if !known {
+		n = len(h.columns)
+		h.columns[column] = n
+	}
+	return n
 }
 
 func (h *History) meet(of *table, key string) *row {
@@ -336,7 +388,7 @@ func (h *History) statements() iter.Seq2[int, *act] {
 func (h *History) compare() (int, *act, error) {
 	type question struct {
 		of *table
-		p  *Predicate
+		p  *condition
 	}
 	looked := map[question]bool{}
 	for t, a := range h.statements() {
@@ -345,9 +397,9 @@ func (h *History) compare() (int, *act, error) {
 			continue
 		}
 		looked[question{of, p}] = true
-		for _, c := range slices.Sorted(maps.Keys(p.columns())) {
+		for _, c := range slices.Sorted(maps.Keys(p.Predicate.columns())) {
 			if !of.columns[c] {
-				return t, a, fmt.Errorf("the condition %.100q names the column %q, which no row has", p, c)
+				return t, a, fmt.Errorf("the condition %.100q names the column %q, which no row has", p.Predicate, c)
 			}
 		}
 		if err := p.root.compares(of.kinds()); err != nil {
@@ -472,14 +524,14 @@ func (h *History) merged(of *table, v, set *version) *version {
 }
 
 // mayMatch are the rows of which some version matches, in the order of the table.
-func (t *table) mayMatch(p *Predicate) []*row {
+func (t *table) mayMatch(p *condition) []*row {
 	if rows, known := t.all[p]; known {
 		return rows
 	}
 	rows := t.rows
-	if x, low, high := t.bounded(p, t.ever, t.indexed); x != nil {
+	if x := t.bounded(p, t.ever, t.indexed); x != nil {
 		rows = nil
-		for i := range x.within(low, high) {
+		for i := range x.within(p.low, p.high) {
 			rows = append(rows, t.rows[i])
 		}
 		slices.SortFunc(rows, func(a, b *row) int { return int(a.number - b.number) })
@@ -496,7 +548,7 @@ func (t *table) mayMatch(p *Predicate) []*row {
 }
 
 // indexed is an index of all versions by a column.
-func (t *table) indexed(column string) *index {
+func (t *table) indexed(column int) *index {
 	x := t.index(column)
 	for i, r := range t.rows {
 		for _, v := range r.versions {
@@ -509,20 +561,18 @@ func (t *table) indexed(column string) *index {
 }
 
 // bounded is the index by the column that a condition bounds, if it does, of those that are there or can be made.
-func (t *table) bounded(p *Predicate, indexes map[string]*index,
-	fill func(column string) *index) (x *index, low, high int64) {
-	column, low, high, is := bounds(p.root)
-	if !is {
-		return nil, 0, 0
+func (t *table) bounded(c *condition, indexes map[int]*index, fill func(column int) *index) *index {
+	if !c.isBounded {
+		return nil
 	}
-	x, known := indexes[column]
+	x, known := indexes[c.column]
 	if !known {
-		if t.index(column) != nil {
-			x = fill(column)
+		if t.index(c.column) != nil {
+			x = fill(c.column)
 		}
-		indexes[column] = x
+		indexes[c.column] = x
 	}
-	return x, low, high
+	return x
 }
 
 // Register tells whether a key is a register that a History made, as its name says: of which row, perhaps with

@@ -20,12 +20,12 @@ type index struct {
 
 // index makes an empty index of a column, or none if it holds anything but integers and null. O(n log n) of the
 // contents of rows.
-func (t *table) index(column string) *index {
+func (t *table) index(column int) *index {
 	var values []int64
 	for _, v := range t.contents {
-		switch c := v.columns[column]; c.Kind {
+		switch c := v.at(column); c.kind {
 		case record.KindInt:
-			values = append(values, c.Num)
+			values = append(values, c.num)
 		case record.KindNull:
 		default:
 			return nil
@@ -37,14 +37,19 @@ func (t *table) index(column string) *index {
 }
 
 // list is which list has rows with that content; -1: none, as there is nothing in the column.
-func (x *index) list(v *version, column string) int {
-	if v == nil || v.columns[column].Kind != record.KindInt {
+func (x *index) list(v *version, column int) int {
+	c := v.at(column)
+	switch {
+	case c.kind != record.KindInt:
 		return -1
+	case c.list > 0:
+		return int(c.list) - 1
 	}
-	i, known := slices.BinarySearch(x.values, v.columns[column].Num)
+	i, known := slices.BinarySearch(x.values, c.num)
 	if !known {
-		return len(x.values)
+		i = len(x.values)
 	}
+	v.cells[column].list = int32(i) + 1
 	return i
 }
 
@@ -108,29 +113,37 @@ func (x *index) within(low, high int64) iter.Seq[int32] {
 	}
 }
 
-// bounds are a column and the integers that it has in every row that matches, from low to high. Of several bounded
-// columns it is the one with the fewest integers.
-func bounds(n node) (column string, low, high int64, bounded bool) {
+// span is a column and the integers that it has in every row that matches, from low to high.
+type span struct {
+	of        string
+	low, high int64
+	isBounded bool
+	isAll     bool // every row that has one of them matches
+}
+
+// bounds is the span of a condition: of several bounded columns that with the fewest integers.
+func bounds(n node) (out span) {
 	parts := []node{n}
 	if j, is := n.(junction); is && !j.or {
 		parts = j.parts
 	}
-	type span struct{ low, high int64 }
-	spans := map[string]span{}
+	spans, isAll := map[string]span{}, true
 	for _, p := range parts {
 		c, is := p.(comparison)
 		if !is || c.left.column == "" || c.right.column != "" || c.right.constant.Kind != record.KindInt {
+			isAll = false
 			continue
 		}
 		s, known := spans[c.left.column]
 		if !known {
-			s = span{math.MinInt64, math.MaxInt64}
+			s = span{low: math.MinInt64, high: math.MaxInt64}
 		}
 		switch k := c.right.constant.Num; c.op {
 		case "==":
 			s.low, s.high = max(s.low, k), min(s.high, k)
 		case "<":
 			if k == math.MinInt64 {
+				isAll = false
 				continue // nothing matches; the rows will tell
 			}
 			s.high = min(s.high, k-1)
@@ -138,12 +151,14 @@ func bounds(n node) (column string, low, high int64, bounded bool) {
 			s.high = min(s.high, k)
 		case ">":
 			if k == math.MaxInt64 {
+				isAll = false
 				continue
 			}
 			s.low = max(s.low, k+1)
 		case ">=":
 			s.low = max(s.low, k)
 		default:
+			isAll = false
 			continue
 		}
 		spans[c.left.column] = s
@@ -155,9 +170,9 @@ func bounds(n node) (column string, low, high int64, bounded bool) {
 		if s.high < s.low {
 			w = 0
 		}
-		if !bounded || w < width {
-			column, low, high, bounded, width = name, s.low, s.high, true, w
+		if !out.isBounded || w < width {
+			out, width = span{name, s.low, s.high, true, isAll && len(spans) == 1}, w
 		}
 	}
-	return column, low, high, bounded
+	return out
 }

@@ -11,7 +11,7 @@ import (
 // walk is an execution of the transactions, one after the other.
 type walk struct {
 	h      *History
-	tables map[*table]*now
+	tables []*now
 	own    map[*row]*version // what the transaction in work wrote
 	looked int               // how many rows were looked at
 }
@@ -19,13 +19,13 @@ type walk struct {
 // now is what a table holds.
 type now struct {
 	held    []*version // by row
-	indexes map[string]*index
+	indexes map[int]*index
 }
 
 func (h *History) walk() *walk {
-	w := &walk{h: h, tables: map[*table]*now{}, own: map[*row]*version{}}
+	w := &walk{h: h, tables: make([]*now, len(h.tables)), own: map[*row]*version{}}
 	for _, t := range h.tables {
-		w.tables[t] = &now{held: make([]*version, len(t.rows)), indexes: map[string]*index{}}
+		w.tables[t.number] = &now{held: make([]*version, len(t.rows)), indexes: map[int]*index{}}
 	}
 	return w
 }
@@ -35,18 +35,18 @@ func (w *walk) holds(r *row) *version {
 	if v, is := w.own[r]; is {
 		return v
 	}
-	return w.tables[r.of].held[r.number]
+	return w.tables[r.of.number].held[r.number]
 }
 
 // matching are the rows that match a condition, for the transaction in work.
-func (w *walk) matching(t *table, p *Predicate) iter.Seq[*row] {
+func (w *walk) matching(t *table, p *condition) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		for r, v := range w.own {
 			if w.looked++; r.of == t && v.matched(p) && !yield(r) {
 				return
 			}
 		}
-		held := w.tables[t].held
+		held := w.tables[t.number].held
 		give := func(i int32) bool {
 			w.looked++
 			if !held[i].matched(p) {
@@ -57,7 +57,7 @@ func (w *walk) matching(t *table, p *Predicate) iter.Seq[*row] {
 			}
 			return yield(t.rows[i])
 		}
-		x, low, high := t.bounded(p, w.tables[t].indexes, func(column string) *index {
+		x := t.bounded(p, w.tables[t.number].indexes, func(column int) *index {
 			x := t.index(column)
 			for i, v := range held {
 				x.move(int32(i), -1, x.list(v, column))
@@ -65,7 +65,7 @@ func (w *walk) matching(t *table, p *Predicate) iter.Seq[*row] {
 			return x
 		})
 		if x != nil {
-			for i := range x.within(low, high) {
+			for i := range x.within(p.low, p.high) {
 				if !give(i) {
 					return
 				}
@@ -82,7 +82,7 @@ func (w *walk) matching(t *table, p *Predicate) iter.Seq[*row] {
 
 // put makes a row what it is from now on.
 func (w *walk) put(r *row, v *version) {
-	n := w.tables[r.of]
+	n := w.tables[r.of.number]
 	for column, x := range n.indexes {
 		if x != nil {
 			if from, to := x.list(n.held[r.number], column), x.list(v, column); from != to {

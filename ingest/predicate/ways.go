@@ -64,7 +64,7 @@ func (h *History) Ways(most int) iter.Seq[[]record.Transaction] {
 }
 
 // everGiven are the rows that may match if predicate writes hit any rows of the table.
-func (t *table) everGiven(h *History, p *Predicate) []*row {
+func (t *table) everGiven(h *History, p *condition) []*row {
 	for _, a := range h.statements() {
 		if st := a.statement; st.op.Kind == record.PredicateWrite && st.of == t && st.set.matched(p) {
 			return t.rows

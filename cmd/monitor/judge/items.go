@@ -59,7 +59,34 @@ func (q *Question) readItems() {
 	if q.itemsMax > 0 {
 		q.items.Most = q.itemsMax
 	}
-	q.repack()
+	if !q.order() {
+		q.items.Seed()
+		q.repack()
+	}
+}
+
+// order decides levels by an order of the transactions that explains all that predicates say, if one is found. true:
+// nothing is left to be decided.
+func (q *Question) order() bool {
+	for _, l := range []verdict.Level{verdict.SSER, verdict.SER} {
+		of := func(asked verdict.Level) bool {
+			return (asked == l || l.Implies(asked) && !realTime(l)) && !q.Assume.beyond(asked) && q.isOpen(asked)
+		}
+		if q.Assume.Clock == record.ClockDatabase || !slices.ContainsFunc(q.Levels, of) {
+			continue
+		}
+		q.Phase("looking for an order that explains predicates")
+		order := q.items.Order(predicate.Rules{Sessions: q.Assume.Sessions == record.SessionsKeep, RealTime: realTime(l),
+			MaxSkew: q.Assume.MaxSkew})
+		if order == nil || q.items.Explain(l, order) > 0 || q.stopped() != verdict.NoReason {
+			continue
+		}
+		r := verdict.Result{Level: l, Outcome: verdict.Satisfied, Order: order, ProvedBy: l}
+		if Replay(r, q.Assume, pack(q.items.Transactions(false)).Transactions()) == nil {
+			q.decided = append(q.decided, r)
+		}
+	}
+	return len(q.Levels) > 0 && !slices.ContainsFunc(q.Levels, q.isOpen)
 }
 
 // repack makes the records of what is asked of the predicates by now.

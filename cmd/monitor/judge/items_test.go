@@ -10,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
@@ -262,5 +263,35 @@ func TestPartFindsItsRecords(t *testing.T) {
 	}
 	if inferred == 0 {
 		t.Error("no level was broken as another is")
+	}
+}
+
+// TestOrderOfPredicates: histories of which the times say nearly in which order they ran are decided, and no register is made.
+func TestOrderOfPredicates(t *testing.T) {
+	for _, c := range []struct {
+		at          generate.Level
+		asked       []verdict.Level
+		rows, timed bool
+	}{
+		{generate.SSER, []verdict.Level{verdict.SSER, verdict.SER}, false, true},
+		{generate.SER, []verdict.Level{verdict.SER, verdict.CC}, false, true},
+		{generate.SSER, []verdict.Level{verdict.SSER}, true, true},
+		{generate.SSER, []verdict.Level{verdict.SER, verdict.SI}, false, false},
+	} {
+		g, err := generate.New(generate.Config{Level: c.at, Workload: generate.Predicates, Transactions: 400, Keys: 300, Seed: 1, Operations: 2, Rows: c.rows, NoTimes: !c.timed, AbortRate: 0.05, UnknownRate: 0.01})
+		if err != nil {
+			t.Fatal(err)
+		}
+		absent := record.InitialAbsent
+		q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: c.asked, DB: "d"}
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range h.Results {
+			if r.Verdict != "satisfied" || r.Stats.PhaseSeconds.Construct > 0 {
+				t.Errorf("%+v: %+v", c, r)
+			}
+		}
 	}
 }
