@@ -77,10 +77,8 @@ func (h *History) AskAll() error {
 			r.isAsked = true
 		}
 	}
-	for t, a := range h.statements() {
-		if t%stopEvery == 0 && h.stop() {
-			return nil
-		}
+	rows := 0
+	for _, a := range h.statements() {
 		st := a.statement
 		missing := st.of.mayMatch(st.where)
 		if len(st.rows) > 0 {
@@ -89,6 +87,11 @@ func (h *History) AskAll() error {
 				hit[r] = true
 			}
 			missing = slices.DeleteFunc(slices.Clone(missing), func(r *row) bool { return hit[r] })
+		}
+		if rows += 1 + len(missing) + len(st.rows); rows > stopRows {
+			if rows = 0; h.stop() {
+				return nil
+			}
 		}
 		for _, r := range missing {
 			h.ask(st, -1, r)
@@ -158,8 +161,8 @@ func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 	return added
 }
 
-// stopEvery is how many transactions are looked at between two looks at stop.
-const stopEvery = 1 << 8
+// stopEvery is how many transactions are looked at between two looks at stop, stopRows how many rows of statements.
+const stopEvery, stopRows = 1 << 8, 1 << 10
 
 // explain asks for what a statement would not find now as it found it.
 func (w *walk) explain(st *statement) (added int) {
