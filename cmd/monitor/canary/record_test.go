@@ -3,6 +3,7 @@ package canary
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -41,7 +42,11 @@ func TestJudgedAndNotRecorded(t *testing.T) {
 	out, err := Run(t.Context(), Options{Config: onSQLite(t), Transactions: 200,
 		Output: embedded.Output{Record: record, Log: zerolog.Nop(), Out: io.Discard, Quiet: true}})
 	if err == nil || !strings.Contains(err.Error(), "records could not be written") || out == nil || len(out.Reports) != 1 {
-		t.Errorf("%+v, %v", out, err)
+		t.Fatalf("%+v, %v", out, err)
+	}
+	var lacks int
+	if _, err := fmt.Sscanf(err.Error(), "--record: %d records", &lacks); err != nil || lacks > out.Reports[0].Transactions {
+		t.Errorf("%v: %d are said to lack of %d", err, lacks, out.Reports[0].Transactions)
 	}
 }
 

@@ -186,24 +186,22 @@ func header(c *config.Config, coverage record.Coverage) []byte {
 }
 
 // intact is a file that is as it was before the first write that failed, and gets no more then: what it has lacks
-// nothing up to there. lacks is how many lines it was given since.
+// nothing up to there. lines is how many it has.
 type intact struct {
 	*os.File
 	size   int64
 	failed error
-	lacks  atomic.Int64
+	lines  atomic.Int64
 }
 
 func (w *intact) Write(b []byte) (n int, err error) {
 	if w.failed == nil {
 		if n, w.failed = w.File.Write(b); w.failed == nil {
 			w.size += int64(n)
+			w.lines.Add(int64(bytes.Count(b, []byte{'\n'})))
 		} else {
 			_ = w.Truncate(w.size) // what is no file on a disk can't be
 		}
-	}
-	if w.failed != nil {
-		w.lacks.Add(int64(bytes.Count(b, []byte{'\n'})))
 	}
 	return n, w.failed
 }
@@ -213,7 +211,7 @@ func (m *Monitor) Unwritten() int64 {
 	if m.file == nil {
 		return 0
 	}
-	return m.file.lacks.Load()
+	return max(0, m.Recorded()+m.Dropped()+1-m.file.lines.Load()) // 1: the header
 }
 
 // Prefix is what names may begin with so that no other run's do, and what those that are told need for that: nothing
