@@ -386,7 +386,7 @@ func (p *Polygraph) withdraw(e graph.Edge) {
 // costs; more are as long as no more than firstBudget states have been looked at for them.
 const (
 	cyclesCut   = 64
-	firstBudget = 1 << 24
+	firstBudget = 1 << 20
 )
 
 // waitsInSession is the predecessor of v by session order, or its start, if
