@@ -1171,9 +1171,9 @@ func (e *Engine) retreat(c *check, f *constraint.Violation) {
 	}
 }
 
-// distrust gives up, for as long as the engine lives, the clocks of the sessions that f rests on. It is false where that
-// is of none, nearly all would have no times then, the history was read again too often, or a level has real time, for
-// which times are no help but part of what is judged.
+// distrust gives up, for as long as the engine lives, the clocks of the sessions that f rests on. It is false where
+// that is of none, nearly all would have no times then, the history was read again too often, or a level has real time,
+// for which times are no help but part of what is judged.
 func (e *Engine) distrust(c *check, f *constraint.Violation) bool {
 	if !e.opt.Online || e.rereads >= rereadsMax ||
 		slices.ContainsFunc(e.checks, func(k *check) bool { return k.timed }) {
@@ -1336,8 +1336,8 @@ func (e *Engine) result(c *check) verdict.Result {
 	return r
 }
 
-// pending is how many of some reads, and suspects, are not decided as yet. What is not known when no writer can come any more is open
-// for good, though the input's end may decide it: a monitor's has none.
+// pending is how many of some reads, and suspects, are not decided as yet. What is not known when no writer can come any
+// more is open for good, though the input's end may decide it: a monitor's has none.
 func (e *Engine) pending(reads ...[]pendingRead) (n int) {
 	if e.closed {
 		return 0

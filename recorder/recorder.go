@@ -123,8 +123,8 @@ func New(sink Sink, o Options) *Recorder {
 		o.Failed = func(error) {}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Recorder{sinks: []outlet{{Sink: sink}}, options: o, filling: &buffer{}, filled: make(chan struct{}, 1), over: make(chan struct{}),
-		stop: stop}
+	r := &Recorder{sinks: []outlet{{Sink: sink}}, options: o, filling: &buffer{},
+		filled: make(chan struct{}, 1), over: make(chan struct{}), stop: stop}
 	for _, s := range o.Beside {
 		r.sinks = append(r.sinks, outlet{Sink: s})
 	}
@@ -198,7 +198,8 @@ func (r *Recorder) feed(ctx context.Context) {
 	}
 }
 
-// put hands records to all sinks, and tells whether the first has taken them. Those that lack some are told of it before.
+// put hands records to all sinks, and tells whether the first has taken them. Those that lack some are told of it
+// before.
 func (r *Recorder) put(ctx context.Context, records []Record) (taken bool) {
 	for i := range r.sinks {
 		s, all := &r.sinks[i], records

@@ -164,7 +164,8 @@ type read struct {
 // at among them. With fewer reads more is allowed.
 func Read(txns []record.Transaction, unasked func(t int, key string) bool, stop func() bool) (*History, error) {
 	h := &History{unasked: unasked, stop: stop, Txns: txns, Most: OperationsMax, tables: map[string]*table{},
-		conditions: map[string]*condition{}, columns: map[string]int{}, keys: map[string]*row{}, acts: make([][]act, len(txns)),
+		conditions: map[string]*condition{}, columns: map[string]int{}, keys: map[string]*row{},
+		acts:   make([][]act, len(txns)),
 		shapes: map[string]*[]string{}}
 	for _, pass := range []func(t *record.Transaction, i int, acts *[]act) error{h.findTable, h.findRows} {
 		for t := range txns {

@@ -115,8 +115,8 @@ const (
 // Order looks for a serial order of the transactions that Explain finds nothing to ask for in; it may not find one that
 // there is: then it is nil. Each transaction is looked at some times, with those that run beside it.
 func (h *History) Order(rules Rules) []verdict.Event {
-	s := &search{h: h, w: h.walk(), rules: rules, txns: make([]searched, len(h.Txns)), rows: make([][]rowUses, len(h.tables)),
-		dead: map[uint64]bool{}, alike: map[likeness]bool{}}
+	s := &search{h: h, w: h.walk(), rules: rules, txns: make([]searched, len(h.Txns)),
+		rows: make([][]rowUses, len(h.tables)), dead: map[uint64]bool{}, alike: map[likeness]bool{}}
 	for _, t := range h.tables {
 		s.rows[t.number] = make([]rowUses, len(t.rows))
 	}

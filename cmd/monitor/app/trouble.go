@@ -209,8 +209,8 @@ func (a *App) Stopped(db, why string) {
 // RecordsLost says that records made in this process could not be written to where they go beside the monitor.
 func (a *App) RecordsLost(db string, err error) {
 	a.teller.event(life.Condition{Kind: troubleRecords, DB: db, Severity: name.Error,
-		Text: "Records are lost on their way to --record or --publish: " + cutText(err.Error()) + ". A file gets no more of " +
-			"them; what it has lacks nothing up to there."})
+		Text: "Records are lost on their way to --record or --publish: " + cutText(err.Error()) +
+			". A file gets no more of them; what it has lacks nothing up to there."})
 }
 
 // Worked says that a transaction of a canary has ended, and how.

@@ -100,8 +100,8 @@ func (c *counts) of(n target.Node) *node {
 	return at
 }
 
-// asks says that a client begins a transaction, which may write, or an attempt to connect. At a replica something is due
-// that shows what was written.
+// asks says that a client begins a transaction, which may write, or an attempt to connect. At a replica something is
+// due that shows what was written.
 func (c *counts) asks(client int, n target.Node, writes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
