@@ -1,7 +1,6 @@
 package alerts
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/explain"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/shrink"
+	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -343,13 +343,11 @@ func (a Alert) After(before Alert) Alert {
 
 // JSON is the alert's JSON form on one line, without markup escapes.
 func (a Alert) JSON() []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(a); err != nil {
+	b, err := text.JSON(a)
+	if err != nil {
 		panic(fmt.Sprintf("alert %s: %v; can't happen, because evidence is made by codec and the rest is plain", a.ID, err))
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	return b
 }
 
 // Parse reads the JSON form back, as from the store.

@@ -12,9 +12,22 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
-// idBytes is the length of an id before it is written in hexadecimal: 128 bits
+// IDBytes is the length of an id before it is written in hexadecimal: 128 bits
 // can't collide by chance.
-const idBytes = 16
+const IDBytes = 16
+
+// Hash is an id of what some parts say. Every part is preceded by its length, so that no two
+// lists of parts have the same bytes.
+func Hash(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
+		h.Write(n[:])
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:IDBytes])
+}
 
 // identifier knows transactions by the ids of their records.
 type identifier struct{ lookup name.Lookup }
@@ -31,20 +44,12 @@ func (i identifier) of(id verdict.TxnID) string {
 }
 
 // alert is the id of an alert: a hash of the database, what it is, the weakest configured
-// levels that are broken (none of which implies another), the name, and the canonical form. Every part is
-// preceded by its length, so that no two lists of parts have the same bytes.
+// levels that are broken (none of which implies another), the name, and the canonical form.
 func (i identifier) alert(db, what string, n name.Name, v verdict.Violation) string {
 	weakest := slices.DeleteFunc(slices.Clone(n.Breaks), func(l verdict.Level) bool {
 		return slices.ContainsFunc(n.Breaks, func(m verdict.Level) bool { return l != m && l.Implies(m) })
 	})
-	h := sha256.New()
-	for _, part := range append([]string{db, what + strings.Join(levels(weakest), " "), n.Name}, i.canonical(v, n)...) {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
-		h.Write([]byte(part))
-	}
-	return hex.EncodeToString(h.Sum(nil)[:idBytes])
+	return Hash(append([]string{db, what + strings.Join(levels(weakest), " "), n.Name}, i.canonical(v, n)...)...)
 }
 
 // canonical is what makes an anomaly this one and not another, whatever the

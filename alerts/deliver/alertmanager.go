@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 )
 
@@ -27,9 +28,10 @@ const (
 
 // Active is a group of anomalies, or a condition, that is not over.
 type Active struct {
-	Group               string
-	DB, Level, Severity string
-	Breaks              []string // the configured levels that it breaks; may be empty: then Level alone counts
+	Group     string
+	DB, Level string
+	Severity  name.Severity
+	Breaks    []string // the configured levels that it breaks; may be empty: then Level alone counts
 	// Notice makes the notice that says what there is to say of it now.
 	Notice func(context.Context) ([]byte, error)
 }
@@ -197,7 +199,7 @@ func (a *Alertmanager) knows(g Active) (amAlert, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, key := range sortedAlerts(a.told) {
-		if l := a.told[key].Labels; l["group"] == clean(g.Group) && l["severity"] == clean(g.Severity) && l["kind"] == "" {
+		if l := a.told[key].Labels; l["group"] == clean(g.Group) && l["severity"] == clean(string(g.Severity)) && l["kind"] == "" {
 			return a.told[key], true
 		}
 	}
@@ -216,9 +218,6 @@ func (a *Alertmanager) remember(out []amAlert, now time.Time) {
 		}
 	}
 }
-
-// Close gives up idle connections.
-func (a *Alertmanager) Close() { a.close() }
 
 // send posts alerts, some at a time.
 func (a *Alertmanager) send(ctx context.Context, alerts []amAlert) (time.Duration, bool, error) {

@@ -45,9 +45,9 @@ func posted(t *testing.T, body string) []amAlert {
 	return out
 }
 
-func active(group, severity string) deliver.Active {
+func active(group string, severity name.Severity) deliver.Active {
 	n := lostUpdate()
-	n.Notification.Group, n.Notification.Kind, n.Severity = group, life.KindOngoing, name.Severity(severity)
+	n.Notification.Group, n.Notification.Kind, n.Severity = group, life.KindOngoing, severity
 	return deliver.Active{Group: group, DB: "orders", Level: "si", Severity: severity, Notice: func(context.Context) ([]byte, error) { return n.JSON(), nil }}
 }
 
@@ -195,7 +195,7 @@ func TestRealAlertmanager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.Close)
+	t.Cleanup(func() { _ = r.Close() })
 	ctx := withTimeout(t)
 	for { // until it is up
 		if _, _, err = r.Notify(ctx, lostUpdate().JSON(), "n1"); err == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,8 +23,9 @@ type Receiver interface {
 
 // Options are the times of a Dispatcher. Zero values mean the defaults.
 type Options struct {
-	// Observer is told of every attempt; nil: nobody is.
-	Observer Observer
+	// Observe is told of every attempt, for logs and metrics; nil: nobody is. It is called by
+	// several goroutines and must not block.
+	Observe func(Event)
 	// WaitMin and WaitMax bound the wait after a failure: it doubles from one
 	// to the other, with a random part of up to half of it.
 	WaitMin, WaitMax time.Duration
@@ -57,19 +59,14 @@ type Dispatcher struct {
 // New makes a dispatcher for receivers by the names under which the store keeps
 // their outboxes.
 func New(st store.Store, receivers map[string]Receiver, opt Options) *Dispatcher {
-	if opt.Observer == nil {
-		opt.Observer = ObserverFunc(func(Event) {})
+	if opt.Observe == nil {
+		opt.Observe = func(Event) {}
 	}
 	opt.WaitMin = cmp.Or(opt.WaitMin, WaitMinDefault)
 	opt.WaitMax = cmp.Or(opt.WaitMax, WaitMaxDefault)
 	opt.Grace = cmp.Or(opt.Grace, GraceDefault)
 	d := &Dispatcher{stopped: make(chan struct{})}
-	names := make([]string, 0, len(receivers))
-	for name := range receivers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(receivers)) {
 		d.lanes = append(d.lanes, newLane(name, st, receivers[name], opt))
 	}
 	return d

@@ -39,7 +39,7 @@ func TestInOrderAndWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newMemory([]string{"a", "b"}, "1", "2", "3")
 		a, b, seen := &answers{}, &answers{}, &events{}
-		d := deliver.New(st, map[string]deliver.Receiver{"a": a, "b": b}, deliver.Options{Observer: seen})
+		d := deliver.New(st, map[string]deliver.Receiver{"a": a, "b": b}, deliver.Options{Observe: seen.Observe})
 		defer run(d)()
 		synctest.Wait()
 		st.add("4")
@@ -70,7 +70,7 @@ func TestOutage(t *testing.T) {
 			}
 			return 0, false, nil
 		}}
-		d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observer: seen})
+		d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observe: seen.Observe})
 		defer run(d)()
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
@@ -218,7 +218,7 @@ func TestGroupsStayInOrder(t *testing.T) {
 				return 0, false, nil
 			}}
 			seen := &events{}
-			d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observer: seen})
+			d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observe: seen.Observe})
 			defer run(d)()
 			time.Sleep(4 * time.Hour)
 			synctest.Wait()
@@ -269,7 +269,7 @@ func TestLongOutage(t *testing.T) {
 			return 0, false, nil
 		}}, &answers{}
 		seen := &events{}
-		d := deliver.New(st, map[string]deliver.Receiver{"a": r, "b": other}, deliver.Options{Observer: seen})
+		d := deliver.New(st, map[string]deliver.Receiver{"a": r, "b": other}, deliver.Options{Observe: seen.Observe})
 		defer run(d)()
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
@@ -365,7 +365,7 @@ func TestRefusedIsGivenUp(t *testing.T) {
 			}
 			return 0, false, nil
 		}}
-		d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observer: seen})
+		d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observe: seen.Observe})
 		defer run(d)()
 		synctest.Wait()
 		if d := cmp.Diff([]string{"bad", "good"}, r.ids()); d != "" {
@@ -395,7 +395,7 @@ func TestStoreFails(t *testing.T) {
 				}
 				return 0, false, nil
 			}}
-			d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observer: seen})
+			d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observe: seen.Observe})
 			defer run(d)()
 			time.Sleep(time.Hour)
 			synctest.Wait()

@@ -31,13 +31,3 @@ type Event struct {
 	Wait     time.Duration // until the next attempt of this lane
 	Err      error         // nil if delivered
 }
-
-// Observer is told of attempts, for logs and metrics. It is called by several
-// goroutines and must not block.
-type Observer interface{ Observe(Event) }
-
-// ObserverFunc makes an Observer of a function.
-type ObserverFunc func(Event)
-
-// Observe calls f.
-func (f ObserverFunc) Observe(e Event) { f(e) }

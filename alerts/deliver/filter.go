@@ -6,6 +6,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/glob"
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
 )
 
 // Filter says which notices a receiver gets. Each empty field lets everything pass.
@@ -13,7 +14,7 @@ import (
 // database in particular.
 type Filter struct {
 	// MinSeverity is info, warning, error or critical.
-	MinSeverity string
+	MinSeverity name.Severity
 	// Levels are those of which one has to be broken. What is operational has none
 	// and passes.
 	Levels []string
@@ -21,13 +22,11 @@ type Filter struct {
 	DBs []string
 }
 
-// severities, the mildest first.
-var severities = []string{"info", "warning", "error", "critical"}
-
 // severe tells whether a severity is enough. One that is not known is the worst.
-func (f Filter) severe(severity string) bool {
-	i := slices.Index(severities, severity)
-	return i < 0 || i >= slices.Index(severities, f.MinSeverity)
+func (f Filter) severe(severity name.Severity) bool {
+	all := name.Severities()
+	i := slices.Index(all, severity)
+	return i < 0 || i >= slices.Index(all, f.MinSeverity)
 }
 
 func (f Filter) level(breaks []string, level string) bool {
@@ -73,7 +72,7 @@ func (f Filter) lets(n *notice) bool {
 	if n.over() && n.Name == "" { // of what summaries told of, whatever that was
 		return true
 	}
-	if !f.severe(string(n.Severity)) {
+	if !f.severe(n.Severity) {
 		return false
 	}
 	if n.Notification.Groups <= 1 {
@@ -105,7 +104,7 @@ func (f Filter) under(body []byte, n *notice) []byte {
 }
 
 func (f Filter) passes(p life.Part) bool {
-	return f.severe(string(p.Severity)) && f.db(p.DB) && f.level(nil, p.Level)
+	return f.severe(p.Severity) && f.db(p.DB) && f.level(nil, p.Level)
 }
 
 // onlyOver is a notice reduced to what is over by it, for which p stands.

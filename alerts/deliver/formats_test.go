@@ -98,7 +98,7 @@ func made(t *testing.T, format string, h http.Handler) deliver.Receiver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.(interface{ Close() }).Close)
+	t.Cleanup(func() { _ = r.(io.Closer).Close() })
 	return r
 }
 
@@ -397,7 +397,7 @@ func TestFilters(t *testing.T) {
 		for _, n := range []life.Notice{lostUpdate(), summary, more, operational, test} {
 			st, r, seen := newMemory([]string{"a"}), &answers{}, &events{}
 			st.boxes["a"] = append(st.boxes["a"], item("n", n.JSON()))
-			d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observer: seen, Filters: map[string]deliver.Filter{"a": c.filter}})
+			d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observe: seen.Observe, Filters: map[string]deliver.Filter{"a": c.filter}})
 			stop := run(d)
 			if err := d.Flush(t.Context()); err != nil {
 				t.Fatal(err)

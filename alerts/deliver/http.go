@@ -43,48 +43,36 @@ func newPoster(what string, opt WebhookOptions) (*poster, error) {
 	case u.Host == "":
 		return nil, fmt.Errorf("%s: the url has no host; write it as https://host/path", what)
 	}
-	p := &poster{what: what, url: u, headers: map[string]string{"User-Agent": opt.UserAgent}, timeout: opt.Timeout}
-	if opt.UserAgent == "" {
-		p.headers["User-Agent"] = "isowatch"
-	}
-	p.timeout = cmp.Or(p.timeout, TimeoutDefault)
+	p := &poster{what: what, url: u, headers: map[string]string{"User-Agent": "isowatch"},
+		timeout: cmp.Or(opt.Timeout, TimeoutDefault)}
 	for name, value := range opt.Headers {
 		p.headers[name] = value
 		p.secrets = append(p.secrets, strings.Fields(value)...)
 	}
-	transport := opt.Transport
-	if transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		if t.TLSClientConfig, err = opt.TLS.Config("tls"); err != nil {
-			return nil, fmt.Errorf("%s: %w", p, err)
-		}
-		t.MaxResponseHeaderBytes = answerMax
-		t.MaxIdleConnsPerHost = 1
-		transport = t
+	t := http.DefaultTransport.(*http.Transport).Clone() // obeys the proxy variables of the environment
+	if t.TLSClientConfig, err = opt.TLS.Config("tls"); err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
 	}
-	p.client = &http.Client{Transport: transport, CheckRedirect: p.redirect}
+	t.MaxResponseHeaderBytes = answerMax
+	t.MaxIdleConnsPerHost = 1
+	p.client = &http.Client{Transport: t, CheckRedirect: p.redirect}
 	return p, nil
 }
 
 // String is what is posted to without what is secret about it.
 func (p *poster) String() string { return p.what + " " + Redact(p.url.String()) }
 
-// redirectError is why a redirect was not followed.
-type redirectError struct{ why string }
-
-func (e redirectError) Error() string { return e.why }
-
 // redirect allows what stays with the same receiver and keeps the POST.
 func (p *poster) redirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case origin(req.URL) != origin(p.url):
-		return redirectError{"it redirects to " + Redact(req.URL.String()) +
-			", which is refused; configure that url if it is right"}
+		return errors.New("it redirects to " + Redact(req.URL.String()) +
+			", which is refused; configure that url if it is right")
 	case req.Method != http.MethodPost:
-		return redirectError{"it redirects in a way that drops the alert (301, 302 or 303); configure the url that it " +
-			"redirects to"}
+		return errors.New("it redirects in a way that drops the alert (301, 302 or 303); configure the url that it " +
+			"redirects to")
 	case len(via) > redirectsMax:
-		return redirectError{"it redirects again and again; configure the url that it means"}
+		return errors.New("it redirects again and again; configure the url that it means")
 	}
 	return nil
 }
@@ -142,5 +130,8 @@ func (p *poster) post(ctx context.Context, body []byte, headers map[string]strin
 			scrub(said, p.url, p.secrets))}
 }
 
-// close gives up idle connections.
-func (p *poster) close() { p.client.CloseIdleConnections() }
+// Close gives up idle connections.
+func (p *poster) Close() error {
+	p.client.CloseIdleConnections()
+	return nil
+}

@@ -249,7 +249,7 @@ func (l *lane) active(f Filter) []Active {
 
 func (l *lane) tell(e Event) {
 	e.Receiver = l.name
-	l.opt.Observer.Observe(e)
+	l.opt.Observe(e)
 }
 
 // withGrace is a context that ends a while after its parent.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 )
 
@@ -145,7 +146,7 @@ func pagerSeverity(n *notice) string {
 	switch {
 	case n.Notification.Kind == life.KindTest:
 		return "info"
-	case slices.Contains(severities, string(n.Severity)):
+	case slices.Contains(name.Severities(), n.Severity):
 		return string(n.Severity)
 	}
 	return "error"

@@ -1,9 +1,10 @@
 package deliver
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/isowatch/isowatch/alerts/text"
 )
 
 // withoutEvidence is a notice without what makes it long, and with
@@ -48,11 +49,9 @@ const plainMax = 64 << 10
 
 // encode is v as JSON on one line, without markup escapes.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := text.JSON(v)
+	if err != nil {
 		panic("can't happen, because what is sent is made of text, numbers and JSON that was read: " + err.Error())
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	return b
 }

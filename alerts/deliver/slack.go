@@ -22,7 +22,19 @@ const (
 
 // slack makes messages for an incoming webhook: blocks, and the same in short as
 // text.
-type slack struct{}
+func slack(body []byte, plain bool) ([][]byte, error) {
+	n, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	title := n.title()
+	m := slackMessage{Text: slackCut(strings.Join(append([]string{title + ". " + lines(n.Summary)}, n.parts()...), "\n• "),
+		slackNoticeMax)}
+	if !plain {
+		m.Blocks = slackBlocks(n, title)
+	}
+	return [][]byte{encode(m)}, nil
+}
 
 type slackMessage struct {
 	Text   string       `json:"text"`
@@ -47,20 +59,6 @@ type slackText struct {
 }
 
 func mrkdwn(s string) slackText { return slackText{Type: "mrkdwn", Text: s, Verbatim: true} }
-
-func (slack) bodies(body []byte, plain bool) ([][]byte, error) {
-	n, err := parse(body)
-	if err != nil {
-		return nil, err
-	}
-	title := n.title()
-	m := slackMessage{Text: slackCut(strings.Join(append([]string{title + ". " + lines(n.Summary)}, n.parts()...), "\n• "),
-		slackNoticeMax)}
-	if !plain {
-		m.Blocks = slackBlocks(n, title)
-	}
-	return [][]byte{encode(m)}, nil
-}
 
 func slackBlocks(n *notice, title string) []slackBlock {
 	// A header is plain text, which knows no escapes and no markup.

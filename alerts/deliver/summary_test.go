@@ -33,7 +33,7 @@ func noticeOf(n life.News) life.Notice {
 	}
 	a.Group, a.State, a.ResolvedAt, a.Severity = n.Group, n.State, n.Of.ResolvedAt, n.Of.Severity
 	if a.Severity == "" {
-		a.Severity = life.Info
+		a.Severity = name.Info
 	}
 	return life.Notice{Alert: a, Notification: n.Notification}
 }
@@ -196,7 +196,7 @@ func TestNothingStaysOpen(t *testing.T) {
 		var news []life.News
 		note := func() {
 			live := map[string]bool{}
-			for _, g := range l.Groups() {
+			for _, g := range l.Snapshot().Groups {
 				live[g.ID] = g.State != alerts.Resolved
 			}
 			for _, n := range told(l, now) {

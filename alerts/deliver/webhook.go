@@ -3,7 +3,6 @@ package deliver
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,18 +32,11 @@ type WebhookOptions struct {
 	TLS *kafka.TLS
 	// Timeout bounds one attempt; 0 means TimeoutDefault.
 	Timeout time.Duration
-	// UserAgent is sent along; empty means "isowatch".
-	UserAgent string
-	// Transport carries the requests; nil means a new one, which checks
-	// certificates and obeys the proxy variables of the environment.
-	Transport http.RoundTripper
 }
 
 // format makes the bodies that a notice is told with, one after the other. plain asks
 // for the least that says it, after the receiver refused the usual form.
-type format interface {
-	bodies(body []byte, plain bool) ([][]byte, error)
-}
+type format func(body []byte, plain bool) ([][]byte, error)
 
 // Webhook sends notices by HTTP. It is safe for concurrent use.
 type Webhook struct {
@@ -62,7 +54,7 @@ type Webhook struct {
 // https://www.standardwebhooks.com describes: webhook-id, webhook-timestamp and, with
 // secrets, webhook-signature. Errors hold no secrets.
 func NewWebhook(opt WebhookOptions) (*Webhook, error) {
-	w, err := newWebhook("webhook", opt, generic{})
+	w, err := newWebhook("webhook", opt, generic)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +71,11 @@ func NewWebhook(opt WebhookOptions) (*Webhook, error) {
 }
 
 // NewSlack makes a receiver that is an incoming webhook of Slack.
-func NewSlack(opt WebhookOptions) (*Webhook, error) { return newWebhook("slack", opt, slack{}) }
+func NewSlack(opt WebhookOptions) (*Webhook, error) { return newWebhook("slack", opt, slack) }
 
 // NewPagerDuty makes a receiver that takes PagerDuty's Events API v2.
 func NewPagerDuty(opt WebhookOptions) (*Webhook, error) {
-	w, err := newWebhook("pagerduty", opt, pagerDuty{opt.RoutingKey})
+	w, err := newWebhook("pagerduty", opt, pagerDuty{opt.RoutingKey}.bodies)
 	if err == nil {
 		w.secrets = append(w.secrets, opt.RoutingKey)
 	}
@@ -99,9 +91,7 @@ func newWebhook(what string, opt WebhookOptions, f format) (*Webhook, error) {
 }
 
 // generic sends the notice itself; plain, without its evidence.
-type generic struct{}
-
-func (generic) bodies(body []byte, plain bool) ([][]byte, error) {
+func generic(body []byte, plain bool) ([][]byte, error) {
 	if plain {
 		var err error
 		if body, err = withoutEvidence(body); err != nil {
@@ -133,7 +123,7 @@ func (w *Webhook) Notify(ctx context.Context, body []byte, id string) (time.Dura
 
 // tell sends the bodies of one form.
 func (w *Webhook) tell(ctx context.Context, body []byte, id string, plain bool) *answer {
-	bodies, err := w.format.bodies(body, plain)
+	bodies, err := w.format(body, plain)
 	if err != nil {
 		return &answer{err: fmt.Errorf("%s: %w", w, err)}
 	}
@@ -191,6 +181,3 @@ func (w *Webhook) headers(id string, body []byte) (map[string]string, error) {
 	}
 	return h, nil
 }
-
-// Close gives up idle connections.
-func (w *Webhook) Close() { w.close() }

@@ -4,16 +4,20 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/pem"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/deliver"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
@@ -29,7 +33,7 @@ func hook(t *testing.T, address string, opt deliver.WebhookOptions) *deliver.Web
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Close)
+	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
 
@@ -68,13 +72,13 @@ func TestRequest(t *testing.T) {
 		got <- r
 		w.WriteHeader(http.StatusNoContent)
 	})
-	w := hook(t, address, deliver.WebhookOptions{Secrets: []string{secret + "\n"}, UserAgent: "isowatch/test"})
+	w := hook(t, address, deliver.WebhookOptions{Secrets: []string{secret + "\n"}})
 	if _, _, err := w.Notify(context.Background(), []byte(body), "a1"); err != nil {
 		t.Fatal(err)
 	}
 	r := <-got
 	if r.Method != http.MethodPost || r.URL.Path != "/hooks/T0PSECRET" || r.URL.RawQuery != "token=hunter22" || r.ContentLength != int64(len(body)) ||
-		r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Webhook-Id") != "a1" || r.Header.Get("User-Agent") != "isowatch/test" {
+		r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Webhook-Id") != "a1" || r.Header.Get("User-Agent") != "isowatch" {
 		t.Errorf("%s %s, headers %v", r.Method, r.URL, r.Header)
 	}
 }
@@ -260,7 +264,12 @@ func TestUnknownAuthority(t *testing.T) {
 	}
 	unspoken(t, err)
 
-	w := hook(t, s.URL, deliver.WebhookOptions{Transport: s.Client().Transport})
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	block := pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := hook(t, s.URL, deliver.WebhookOptions{TLS: &kafka.TLS{CA: ca}})
 	s.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	if _, _, err := w.Notify(context.Background(), []byte("{}"), "a1"); err != nil {
 		t.Errorf("with the right authority: %v", err)
@@ -320,7 +329,7 @@ func TestDispatchOverHTTP(t *testing.T) {
 	})
 	st, seen := newMemory([]string{"a"}, "1", "2"), &events{}
 	d := deliver.New(st, map[string]deliver.Receiver{"a": hook(t, address, deliver.WebhookOptions{Secrets: []string{secret}})},
-		deliver.Options{Observer: seen, WaitMin: time.Millisecond, WaitMax: 2 * time.Millisecond})
+		deliver.Options{Observe: seen.Observe, WaitMin: time.Millisecond, WaitMax: 2 * time.Millisecond})
 	defer run(d)()
 	if err := d.Flush(t.Context()); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ const (
 
 var (
 	stateNames    = []alerts.State{alerts.Fresh, alerts.Ongoing, alerts.Resolved}
-	severityNames = []name.Severity{"", Info, name.Warning, name.Error, name.Critical}
+	severityNames = append([]name.Severity{""}, name.Severities()...)
 )
 
 // state is what of a Life is stored.
@@ -311,17 +311,17 @@ func list[T any](c *coder, l *[]T, most, each int, item func(*T)) {
 // id is one that is written as what its hexadecimal digits mean, if it can be.
 func (c *coder) id(s *string) {
 	raw, err := hex.DecodeString(*s)
-	hexed := err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == *s
+	hexed := err == nil && len(raw) == alerts.IDBytes && hex.EncodeToString(raw) == *s
 	form := hexed
 	c.bools(&form)
 	switch {
 	case form && c.Reading:
-		*s = hex.EncodeToString(c.Take(idBytes))
+		*s = hex.EncodeToString(c.Take(alerts.IDBytes))
 	case form:
 		c.B = append(c.B, raw...)
 	default:
 		c.texts(s)
 		raw, err := hex.DecodeString(*s)
-		c.refuse(c.Reading && err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == *s)
+		c.refuse(c.Reading && err == nil && len(raw) == alerts.IDBytes && hex.EncodeToString(raw) == *s)
 	}
 }

@@ -2,9 +2,6 @@ package life
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -116,11 +113,11 @@ func (g *Group) Broken(asked []verdict.Level) (out []string) {
 // GroupOf is the group of an alert.
 func GroupOf(a alerts.Alert) string { return groupID(a.DB, cmp.Or(a.Weakest, a.Level), a.Name) }
 
-func groupID(db, weakest, of string) string { return hash("group", db, weakest, of) }
+func groupID(db, weakest, of string) string { return alerts.Hash("group", db, weakest, of) }
 
 // coarseID is the group of alerts that share all but the name, overflowID that of
 // everything else; see Config.GroupsMax.
-func coarseID(db, weakest string) string { return hash("coarse", db, weakest) }
+func coarseID(db, weakest string) string { return alerts.Hash("coarse", db, weakest) }
 
 // SeveralNames is the name of a group of alerts that have different ones.
 const SeveralNames = "several"
@@ -128,25 +125,10 @@ const SeveralNames = "several"
 // conditionID is the group of a condition; one without a database and what it is of has
 // those of its kind for which there is no room.
 func conditionID(db, of string, what []string) string {
-	return hash("condition", append([]string{db, of}, what...)...)
+	return alerts.Hash(append([]string{"condition", db, of}, what...)...)
 }
 
-var overflowID = hash("overflow")
-
-// hash names things by what identifies them: every part is preceded by its length.
-func hash(what string, parts ...string) string {
-	h := sha256.New()
-	for _, p := range append([]string{what}, parts...) {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write([]byte(p))
-	}
-	return hex.EncodeToString(h.Sum(nil)[:idBytes])
-}
-
-// idBytes is the length of an id before it is hexadecimal.
-const idBytes = 16
+var overflowID = alerts.Hash("overflow")
 
 // Snapshot is what there is at an instant, for readers. It does not change.
 type Snapshot struct {
@@ -215,10 +197,4 @@ func (g *Group) Asked(a alerts.Alert) alerts.Alert {
 		slices.SortFunc(a.Breaks, func(x, y string) int { return cmp.Compare(strength(x), strength(y)) })
 	}
 	return a
-}
-
-// Open tells whether a group of that id is not over.
-func (s *Snapshot) Open(id string) bool {
-	g, ok := s.Group(id)
-	return ok && g.State != alerts.Resolved
 }

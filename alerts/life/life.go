@@ -533,15 +533,9 @@ func byLast(a, b *group) int {
 // Withheld is how many alerts a summary is still to tell of.
 func (l *Life) Withheld() int { return l.withheld }
 
-// Groups are those that are not over, the latest first, and the last that are.
-func (l *Life) Groups() []Group { return l.Snapshot().Groups }
-
-// Info is the least severity. No anomaly has it by itself.
-const Info name.Severity = "info"
-
 // rank orders severities.
 func rank(s name.Severity) int {
-	return slices.Index([]name.Severity{Info, name.Warning, name.Error, name.Critical}, s) + 1
+	return slices.Index(name.Severities(), s) + 1
 }
 
 // The limits of what is shown of a group.

@@ -168,7 +168,7 @@ func (l *Life) summary(over []*group) News {
 	}
 	own := !slices.ContainsFunc(l.wanting, func(g *group) bool { return !g.told })
 	if l.burst.id == "" && !own {
-		l.burst = burst{id: hash("burst", fmt.Sprint(l.now), l.wanting[0].ID), since: l.now}
+		l.burst = burst{id: alerts.Hash("burst", fmt.Sprint(l.now), l.wanting[0].ID), since: l.now}
 	}
 	l.burst.over = false
 	n := News{State: alerts.Ongoing}
@@ -365,9 +365,9 @@ func (l *Life) sign(n News) News {
 	}
 	after := l.after // else a reminder would be the one before it
 	l.after = 0
-	parts := []string{string(n.Kind), n.Group, fmt.Sprint(after), fmt.Sprint(n.Since), fmt.Sprint(n.Count),
+	parts := []string{"notice", string(n.Kind), n.Group, fmt.Sprint(after), fmt.Sprint(n.Since), fmt.Sprint(n.Count),
 		fmt.Sprint(len(n.IDs)), fmt.Sprint(before)}
-	n.ID = hash("notice", slices.Concat(parts, n.IDs, n.Resolved)...)
+	n.ID = alerts.Hash(slices.Concat(parts, n.IDs, n.Resolved)...)
 	n.Of.Keys = slices.Clone(n.Of.Keys)
 	return n
 }

@@ -1,12 +1,12 @@
 package life
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/text"
 )
 
 // Kind is what a notice is about; a closed set.
@@ -80,14 +80,12 @@ func (n Notice) JSON() []byte {
 	if n.Notification.IDs == nil {
 		n.Notification.IDs = []string{}
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(n); err != nil {
+	b, err := text.JSON(n)
+	if err != nil {
 		panic(fmt.Sprintf("notice %s: %v; can't happen, because evidence was JSON before and the rest is plain",
 			n.Notification.ID, err))
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	return b
 }
 
 // filled is an alert whose lists are there, if empty.

@@ -73,7 +73,7 @@ func (s Silence) Validate() error {
 
 // named is the silence with an id that says what it is.
 func (s Silence) named() Silence {
-	s.ID = hash("silence", s.DB, s.Level, s.Name, s.Key, fmt.Sprint(s.Since), fmt.Sprint(s.Until), s.Comment, s.By,
+	s.ID = alerts.Hash("silence", s.DB, s.Level, s.Name, s.Key, fmt.Sprint(s.Since), fmt.Sprint(s.Until), s.Comment, s.By,
 		fmt.Sprint(s.Configured))
 	return s
 }

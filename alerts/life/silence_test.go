@@ -61,8 +61,8 @@ func TestSilencesOfAnyEndSurvive(t *testing.T) {
 			t.Errorf("until %d: %v", until, err)
 			continue
 		}
-		if got := l.Silences(); len(got) != 1 || got[0] != made || len(l.Groups()) != 1 {
-			t.Errorf("until %d: %+v, %d groups", until, got, len(l.Groups()))
+		if got := l.Silences(); len(got) != 1 || got[0] != made || len(l.Snapshot().Groups) != 1 {
+			t.Errorf("until %d: %+v, %d groups", until, got, len(l.Snapshot().Groups))
 		}
 		l.Tick(s.now + 1)
 		if l.Due() < s.now {

@@ -27,7 +27,7 @@ func (s *sim) stands(db, level string) string {
 		s.t.Errorf("%s of %s: %+v, restored %+v", level, db, now, then)
 	}
 	open := 0
-	for _, g := range s.l.Groups() {
+	for _, g := range s.l.Snapshot().Groups {
 		if g.DB == db && g.State != alerts.Resolved {
 			open++
 		}
@@ -304,7 +304,7 @@ func TestAskedAgain(t *testing.T) {
 	update.ID, update.At = "2", &alerts.Place{History: 11, Transactions: 3, Time: s.now}
 	s.want(s.find(update), "ongoing/ongoing groups=1 count=2 ids=2")
 	s.tell("shop", 11, 3, s.now, "si")
-	if g := s.l.Groups(); len(g) != 1 || g[0].State != alerts.Ongoing || g[0].Level != "si" || g[0].Alerts != 2 {
+	if g := s.l.Snapshot().Groups; len(g) != 1 || g[0].State != alerts.Ongoing || g[0].Level != "si" || g[0].Alerts != 2 {
 		t.Errorf("%+v", g)
 	}
 

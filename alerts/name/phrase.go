@@ -17,7 +17,12 @@ const (
 	Error Severity = "error"
 	// Warning: it is a violation only if the recorded times are right.
 	Warning Severity = "warning"
+	// Info is of what is said of the monitor and its input. No anomaly has it by itself.
+	Info Severity = "info"
 )
+
+// Severities are all of them, the mildest first.
+func Severities() []Severity { return []Severity{Info, Warning, Error, Critical} }
 
 func severity(n Name) Severity {
 	switch {

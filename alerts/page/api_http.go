@@ -126,26 +126,15 @@ func handler(f func(http.ResponseWriter, *http.Request) error) http.Handler {
 
 // reply answers with v as JSON.
 func reply(w http.ResponseWriter, status int, v any) error {
-	body, err := encode(v)
+	body, err := text.JSON(v)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the reader may be gone
+	_, _ = w.Write(append(body, '\n')) // the reader may be gone
 	return nil
-}
-
-// encode is v as JSON on one line.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode the answer: %w", err)
-	}
-	return b.Bytes(), nil
 }
 
 func (s *server) status(w http.ResponseWriter, r *http.Request) error {

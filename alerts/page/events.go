@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/isowatch/isowatch/alerts/text"
 )
 
 // events sends what happens as server-sent events until the reader goes, or is too
@@ -60,15 +62,15 @@ type stream struct {
 }
 
 func (o stream) event(e Event) error {
-	data := []byte("{}\n")
+	data := []byte("{}")
 	if e.Data != nil {
 		var err error
-		if data, err = encode(e.Data); err != nil {
+		if data, err = text.JSON(e.Data); err != nil {
 			return err
 		}
 	}
 	// JSON is one line, whatever is in it.
-	return o.send("event: " + e.Type + "\ndata: " + string(data) + "\n")
+	return o.send("event: " + e.Type + "\ndata: " + string(data) + "\n\n")
 }
 
 // send writes and flushes. Where the connection knows deadlines, one that takes

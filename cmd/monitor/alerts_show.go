@@ -16,6 +16,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/picture"
 	"github.com/isowatch/isowatch/alerts/present"
@@ -116,8 +117,8 @@ func (g *grouped) add(a page.Summary) {
 
 // worse tells whether one severity is worse than another.
 func worse(a, b string) bool {
-	order := []string{"info", "warning", "error", "critical"}
-	return slices.Index(order, a) > slices.Index(order, b)
+	rank := func(s string) int { return slices.Index(name.Severities(), name.Severity(s)) }
+	return rank(a) > rank(b)
 }
 
 // print writes a row for each: what is not over first, the worst, and of these the rarest.

@@ -19,9 +19,6 @@ import (
 	"github.com/isowatch/isowatch/config"
 )
 
-// severityInfo is the mildest that receivers know.
-const severityInfo name.Severity = "info"
-
 func newAlertsTest() *cobra.Command {
 	var (
 		out  output
@@ -109,7 +106,7 @@ func testNotice(now time.Time) life.Notice {
 	}
 	at := now.UnixNano()
 	return life.Notice{
-		Alert: alerts.Alert{Version: alerts.Version, ID: id, Name: "test", Severity: severityInfo, State: alerts.Fresh,
+		Alert: alerts.Alert{Version: alerts.Version, ID: id, Name: "test", Severity: name.Info, State: alerts.Fresh,
 			FirstSeen: at, LastSeen: at, Count: 1,
 			Summary: "This is a test, sent by hand with monitor alerts test on " + host + ". Nothing is wrong."},
 		Notification: life.Notification{ID: id, Kind: life.KindTest, Group: id, Groups: 1, Count: 1, Since: at},

@@ -23,7 +23,7 @@ func (a *App) active() []deliver.Active {
 		if strings.HasPrefix(g.Name, life.Operational) {
 			n.Kind = life.KindOperational
 		}
-		out = append(out, deliver.Active{Group: g.ID, DB: g.DB, Level: g.Level, Severity: string(g.Severity),
+		out = append(out, deliver.Active{Group: g.ID, DB: g.DB, Level: g.Level, Severity: g.Severity,
 			Breaks: g.Broken(a.cfg.Levels),
 			Notice: func(ctx context.Context) ([]byte, error) { return a.teller.body(ctx, n) }})
 	}

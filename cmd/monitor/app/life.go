@@ -496,7 +496,7 @@ func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
 	if n.Of.Severity != "" {
 		a.Severity = n.Of.Severity
 	} else if a.Severity == "" {
-		a.Severity = life.Info
+		a.Severity = name.Info
 	}
 	return life.Notice{Alert: a, Notification: n.Notification}.JSON(), nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/deliver"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
@@ -25,8 +26,8 @@ type Receiver struct {
 	// configuration.
 	Name, Key string
 	deliver.Receiver
-	Filter deliver.Filter
-	close  func() error
+	io.Closer // gives up connections
+	Filter    deliver.Filter
 	// from is what it was made from: receivers that are made from the same are the same.
 	from any
 	// files are those of its certificates, as they were when it was made.
@@ -68,9 +69,6 @@ func filesOf(t *config.TLS) certificateFiles {
 // changed tells whether a file holds something else than when the receiver was made.
 func (r *Receiver) changed() bool { return !maps.Equal(r.files, r.files.read()) }
 
-// Close gives up connections.
-func (r *Receiver) Close() error { return r.close() }
-
 // The names of receivers of which there is one at most.
 const (
 	stdoutName    = "stdout"
@@ -108,13 +106,13 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: Connection("alerts.kafka", k.Brokers, k.TLS, k.SASL),
 			Topic: k.Topic})
 		if err == nil {
-			r.Receiver, r.close = topic, topic.Close
+			r.Receiver, r.Closer = topic, topic
 		}
 		add(r, err)
 	}
 	if c.Alerts.Stdout {
-		add(&Receiver{Name: stdoutName, Key: "alerts.stdout", Receiver: deliver.NewWriter(out),
-			close: func() error { return nil }}, nil)
+		add(&Receiver{Name: stdoutName, Key: "alerts.stdout", Receiver: deliver.NewWriter(out), Closer: io.NopCloser(nil)},
+			nil)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs, CloseReceivers(all))
@@ -134,7 +132,7 @@ func (a *App) newDispatcher(st store.Store, receivers []*Receiver) *deliver.Disp
 	for _, r := range receivers {
 		by[r.Name], filters[r.Name] = r.Receiver, r.Filter
 	}
-	return deliver.New(st, by, deliver.Options{Observer: deliver.ObserverFunc(a.delivered), Filters: filters,
+	return deliver.New(st, by, deliver.Options{Observe: a.delivered, Filters: filters,
 		Active: a.active})
 }
 
@@ -162,7 +160,7 @@ func (r *Receiver) webhook(w *config.Webhook, hold time.Duration) error {
 		if err != nil {
 			return err
 		}
-		r.Receiver, r.close = a, closing(a)
+		r.Receiver, r.Closer = a, a
 		return nil
 	}
 	form := map[string]func(deliver.WebhookOptions) (*deliver.Webhook, error){config.FormatSlack: deliver.NewSlack,
@@ -174,16 +172,12 @@ func (r *Receiver) webhook(w *config.Webhook, hold time.Duration) error {
 	if err != nil {
 		return err
 	}
-	r.Receiver, r.close = hook, closing(hook)
+	r.Receiver, r.Closer = hook, hook
 	return nil
 }
 
-func closing(c interface{ Close() }) func() error {
-	return func() error { c.Close(); return nil }
-}
-
 func filterOf(severity string, levels []verdict.Level, dbs []string) deliver.Filter {
-	f := deliver.Filter{MinSeverity: severity, DBs: dbs}
+	f := deliver.Filter{MinSeverity: name.Severity(severity), DBs: dbs}
 	for _, l := range levels {
 		f.Levels = append(f.Levels, l.String())
 	}

@@ -326,7 +326,7 @@ func (w *worker) missing(l stream.Loss) {
 	if l.ID != "" {
 		where += fmt.Sprintf(", record %.100q", l.ID)
 	}
-	w.teller.event(life.Condition{Kind: troubleLoss, DB: w.db, Of: l.Why.String(), Severity: life.Info,
+	w.teller.event(life.Condition{Kind: troubleLoss, DB: w.db, Of: l.Why.String(), Severity: name.Info,
 		Text: fmt.Sprintf("Something is missing in the input of %q, or may be: %s%s. Anomalies among it are missed; "+
 			"nothing is held against what it may have written.", w.db, reason(l.Why.String(), 0).Text, where)})
 }
