@@ -517,7 +517,7 @@ func (a *App) greet(s *previousRun) {
 	case a.resumed:
 		a.log.Info().Int("histories", len(s.checkpoints)).Msg("going on where the last run stopped")
 		if len(s.checkpoints) > 0 {
-			a.ready.wait(whoRestart, "the histories are not yet where the last run had brought them")
+			a.ready.wait(whoRestart, "the histories have not caught up yet with what the last run had read")
 		}
 	case a.origin == "" && !s.unread && a.cfg.Coverage == record.CoverageComplete:
 		a.log.Warn().Msg("coverage is partial: standard input may go on where an earlier run's ended")

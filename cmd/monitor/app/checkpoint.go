@@ -41,9 +41,6 @@ type checkpoint struct {
 	// proved is what was proved after it; nil: nothing is known of that. It is not part
 	// of what is written.
 	proved *proved
-	// judged is up to which entry the run before had judged the history; 0: it was not
-	// there. It is not part of what is written either.
-	judged uint64
 }
 
 // appendWith is append with the state of a history in place of c.state: no copy of it is

@@ -36,8 +36,7 @@
 //     journal for its records. What it finds is committed when it is found.
 //   - A restart (restore.go) makes each history again from its checkpoint, gives it
 //     the entries that came after, and goes on with the input at the stored offsets. What is found again has the same
-//     id; a worker knows the last entry of the run before, and does not count it twice. How far that run had judged
-//     is noted with the entries (judged.go): there the restart is over, and what waits behind is backlog.
+//     id; a worker knows the last entry of the run before, and does not count it twice. There the restart is over.
 //
 // # Queues
 //

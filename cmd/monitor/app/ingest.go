@@ -48,13 +48,11 @@ type ingest struct {
 	// before.
 	next, replayed uint64
 	workers        map[string]*worker
-	order          []*worker // by name
-	namesHash      uint64    // namesOf the first so many of them
-	hashed         int
+	order          []*worker       // by name
 	group          *errgroup.Group // of the workers, and of those who refill their queues
 	working        context.Context // ends when one of the group fails: all is given up
 	going          context.Context // ends then, and when somebody asks to stop: nothing new is begun
-	behind         atomic.Int64    // histories that are not yet where the run before had brought them
+	behind         atomic.Int64    // histories that have not worked off yet what the run before had written
 	ended          bool            // the input is over
 	began          time.Time
 	now            func() time.Time
@@ -356,7 +354,6 @@ func (in *ingest) write(ctx context.Context) error {
 		return nil
 	}
 	began := in.now()
-	in.data[len(in.data)-1].judged = in.judgedNow()
 	if err := in.keeper.append(ctx, in.data, in.letters, in.births); err != nil {
 		return fmt.Errorf("store %s: %w", in.cfg.Store.Path, err)
 	}
@@ -371,27 +368,6 @@ func (in *ingest) write(ctx context.Context) error {
 	clear(in.data)
 	in.taken, in.data, in.arena, in.letters, in.births = in.taken[:0], in.data[:0], in.arena[:0], nil, nil
 	return err
-}
-
-// judgedNow is what is noted of how far the histories are judged; nil where nothing is
-// journaled.
-func (in *ingest) judgedNow() []byte {
-	if in.origin == "" {
-		return nil
-	}
-	if in.hashed != len(in.order) { // there is none less
-		names := make([]string, len(in.order))
-		for i, w := range in.order {
-			names[i] = w.db
-		}
-		in.hashed, in.namesHash = len(names), namesOf(names)
-	}
-	j := judged{origin: in.origin, names: in.namesHash, upTo: make([]uint64, len(in.order))}
-	for i, w := range in.order {
-		// A run that did not come so far itself does not take back what is noted.
-		j.upTo[i] = max(w.judgedBefore, w.consumed.Load())
-	}
-	return j.append(nil)
 }
 
 // dispatch hands an entry to every history, through its queue or the journal. After

@@ -73,8 +73,6 @@ type kept struct {
 	time   int64
 	data   []byte
 	mark   mark
-	// judged is what is noted of the histories with it; nil: nothing new.
-	judged []byte
 }
 
 // checkpointed is a history's checkpoint, encoded.

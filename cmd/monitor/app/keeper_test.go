@@ -35,11 +35,10 @@ func testCheckpoint(born, consumed, floor uint64) checkpointed {
 }
 
 // testEntries are the entries from one number to another; the offset behind an
-// entry is its number, and what was judged with it is all before it.
+// entry is its number.
 func testEntries(from, to uint64) (out []kept) {
 	for n := from; n <= to; n++ {
-		out = append(out, kept{number: n, data: fmt.Append(nil, "entry ", n), mark: mark{resume: int64(n), seen: int64(n), complete: true},
-			judged: (&judged{origin: "kafka t", upTo: []uint64{n - 1}}).append(nil)})
+		out = append(out, kept{number: n, data: fmt.Append(nil, "entry ", n), mark: mark{resume: int64(n), seen: int64(n), complete: true}})
 	}
 	return out
 }
@@ -55,9 +54,6 @@ func restorable(t *testing.T, st *memStore, when string) {
 	}
 	if s.resume[0] != int64(s.next)-1 {
 		t.Errorf("%s: the input goes on at %d, the journal at %d", when, s.resume[0], s.next)
-	}
-	if j, err := parseJudged(st.checkpoints[judgedName], 1); err != nil || j == nil || j.upTo[0] != s.next-2 {
-		t.Errorf("%s: it is noted that %+v were judged, with the journal that ends before %d: %v", when, j, s.next, err)
 	}
 	for db := range st.checkpoints {
 		if !HistoryInStore(db) {
@@ -270,10 +266,7 @@ func TestFullBeforeTheFirstEntry(t *testing.T) {
 func TestStoreOfVersionBefore(t *testing.T) {
 	st := newMemStore("r")
 	testKeeper(t, st, heldBytesMax, "a")
-	note := func() {
-		delete(st.offsets, journalOf)
-		delete(st.checkpoints, judgedName)
-	}
+	note := func() { delete(st.offsets, journalOf) }
 	look := func(origin string) *previousRun {
 		t.Helper()
 		a := &App{store: st, setting: setting{cfg: config.Default(), origin: origin, log: zerolog.Nop()}}

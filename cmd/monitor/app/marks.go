@@ -32,8 +32,7 @@ type mark struct {
 	anew bool
 }
 
-// marks are where the input is, the last mark of each partition, and up to where it was
-// judged.
+// marks are where the input is: the last mark of each partition.
 type marks struct {
 	partitions map[int]mark
 	// waited are the partitions of which something has waited: what is stored of
@@ -42,7 +41,6 @@ type marks struct {
 	next     uint64 // the number of the next entry
 	complete bool
 	anew     bool
-	judged   []byte // see judged
 }
 
 // originMax bounds the name of an input in the store, without suffixes.
@@ -70,9 +68,6 @@ const eventsPrefix = reserved + "events "
 // states are what belongs to m of what the store has among the checkpoints.
 func (m *marks) states() map[string][]byte {
 	var out map[string][]byte
-	if m.judged != nil {
-		out = map[string][]byte{judgedName: m.judged}
-	}
 	for n, p := range m.partitions {
 		if len(p.state) == 0 && !m.waited[n] {
 			continue // there was none and is none
@@ -91,9 +86,6 @@ func (m *marks) states() map[string][]byte {
 // set moves m behind an entry.
 func (m *marks) set(e kept) {
 	m.next, m.complete, m.anew = e.number+1, e.mark.complete, e.mark.anew
-	if e.judged != nil {
-		m.judged = e.judged
-	}
 	if e.mark.partition < 0 {
 		return
 	}

@@ -178,8 +178,8 @@ func (m *metrics) storeList() metricGroup {
 		{&m.lettersLost, "dead_letters_lost_total", "Dead letters that could be neither stored nor held.", nil, nil},
 		{&m.checkpointed, "checkpoint_timestamp_seconds", "When the history's last checkpoint was written.", labels("db"),
 			nil},
-		{&m.restart, "restart_seconds", "How long it took at the start until every history was where the last run had " +
-			"brought it.", nil, nil},
+		{&m.restart, "restart_seconds", "How long it took at the start until every history had worked off what the last " +
+			"run had read.", nil, nil},
 	}}
 }
 

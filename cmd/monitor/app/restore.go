@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,8 +26,6 @@ type previousRun struct {
 	states   map[int][]byte
 	next     uint64 // the number of the next entry
 	complete bool
-	// judged is how far the run before had judged, as the store has it.
-	judged []byte
 	// unread: nothing of the input was written yet.
 	unread bool
 	// anew: what earlier runs judged of the input is gone, as the store was used for another one since.
@@ -109,11 +106,6 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	how, err := parseJudged(s.judged, len(checkpoints))
-	if err != nil {
-		return nil, damaged(err)
-	}
-	upTo := how.of(a.origin, slices.Sorted(maps.Keys(checkpoints)), s.next-1)
 	for db, c := range checkpoints {
 		if c.consumed >= s.next {
 			return nil, damaged(fmt.Errorf("history %q is at entry %d, and the journal ends before %d", db, c.consumed, s.next))
@@ -138,7 +130,6 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 		if c.proved, err = a.provedAfter(ctx, db, c); err != nil {
 			return nil, err
 		}
-		c.judged = upTo[db]
 		s.checkpoints[db] = c
 		s.from = min(s.from, c.consumed+1)
 	}
@@ -179,10 +170,6 @@ func (a *App) checkpoints(ctx context.Context, names []string, journal store.Sta
 				return nil, damaged(err)
 			}
 			s.states[partition] = b
-			continue
-		}
-		if name == judgedName {
-			s.judged = b
 			continue
 		}
 		if !HistoryInStore(name) {
@@ -259,7 +246,7 @@ func advise(err error) error {
 }
 
 // start makes the worker of a history that goes on from c, and runs it. It calls back once
-// when it is where the run before had brought it.
+// when it has worked off what the run before had written.
 func (in *ingest) start(db string, c *checkpoint, back func()) {
 	p := c.proved
 	if p == nil {
@@ -267,8 +254,8 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 	}
 	w := &worker{setting: in.setting, db: db, proved: p, keeper: in.keeper, teller: in.teller, status: in.status,
 		queue: newQueue(in.tuning.queue, in.pool), told: c.told, counted: map[string]*tally{},
-		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, judgedBefore: c.judged,
-		back: back, causes: causes{}, beat: in.pulse.of("history " + db)}
+		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, back: back,
+		causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)
 		cfg.Measure, cfg.Stop, cfg.Predicates = w.measure, w.stopping.Load, w.predicates
@@ -373,9 +360,7 @@ func (in *ingest) replay(e *entry) error {
 	return nil
 }
 
-// back takes note that a history is where the run before had brought it. When all are,
-// the monitor is as it was: what else the journal has waits, as it did then. It is called
-// by the worker.
+// back takes note that a history has worked off what the run before had written. It is called by the worker.
 func (in *ingest) back() {
 	if in.behind.Add(-1) > 0 {
 		return
@@ -384,7 +369,7 @@ func (in *ingest) back() {
 	in.metrics.restart.Set(took.Seconds())
 	in.ready.ready(whoRestart)
 	in.log.Info().Str("took", took.Round(time.Millisecond).String()).
-		Msg("all histories are where the last run had brought them")
+		Msg("all histories have caught up with what the last run had read")
 }
 
 // loader reads batches of the journal again. It keeps the last one: references come

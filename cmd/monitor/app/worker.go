@@ -38,10 +38,8 @@ type worker struct {
 	// replayed is the last entry of the run before: what is found up to there was
 	// told before, if it is known.
 	replayed uint64
-	// judgedBefore is the last entry that the run before had judged, and back is called when
-	// this one is there, once; nil: it has been, or there was none.
-	judgedBefore uint64
-	back         func()
+	// back is called once, when the history is there; nil: it has been, or there was no run before.
+	back func()
 	// progress is how far it is judged, if that is further than the run before was; for
 	// others to read.
 	progress atomic.Pointer[life.Progress]
@@ -214,9 +212,9 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// arrive tells once that the history is where the run before had brought it, if it is.
+// arrive tells once that the history has worked off what the run before had written, if it has.
 func (w *worker) arrive() {
-	if w.back != nil && w.consumed.Load() >= w.judgedBefore {
+	if w.back != nil && w.consumed.Load() >= w.replayed {
 		w.back()
 		w.back = nil
 	}
