@@ -165,8 +165,8 @@ func (d *Drawer) mix(n int) {
 // miniMax is how many operations a mini-transaction has at most.
 const miniMax = 4
 
-// mini adds one of the shapes of a mini-transaction: one or two reads, and
-// writes only of what was read before.
+// mini adds one of the shapes of a mini-transaction: one or two reads, and writes only of what was read before. Two
+// keys are written in their order: of transactions that lock what they write none waits for the other in a circle.
 func (d *Drawer) mini() {
 	x := d.key()
 	y := d.key()
@@ -179,6 +179,9 @@ func (d *Drawer) mini() {
 	shape := d.rng.IntN(7)
 	if y == x {
 		shape %= 2
+	}
+	if shape >= 5 {
+		x, y = min(x, y), max(x, y)
 	}
 	d.add(record.Read, x)
 	switch shape {

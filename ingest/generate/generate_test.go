@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -555,5 +556,28 @@ func BenchmarkGenerate(b *testing.B) {
 			}
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "txn/s")
 		})
+	}
+}
+
+// Mini-transactions write two keys in the order of the keys, whatever they read first.
+func TestMiniWritesInOrder(t *testing.T) {
+	d := NewDrawer(Config{Workload: Mini, Keys: 5, ReadShare: 0.5}, rand.New(rand.NewPCG(1, 2)))
+	both := 0
+	for range 1000 {
+		var written []int
+		for _, s := range d.Draw() {
+			if s.Kind == record.Write {
+				written = append(written, s.Item)
+			}
+		}
+		if !slices.IsSorted(written) {
+			t.Fatalf("writes %v", written)
+		}
+		if len(written) == 2 {
+			both++
+		}
+	}
+	if both < 100 {
+		t.Errorf("%d of 1,000 write two keys", both)
 	}
 }
