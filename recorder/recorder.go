@@ -66,7 +66,8 @@ type Options struct {
 	Wait bool
 	// Clock is what the times of records come from; nil: time.Now.
 	Clock func() time.Time
-	// Failed is told of errors of the sink, by the goroutine that empties the buffer; nil: nobody is.
+	// Failed is told of the first error since a sink took records last, by the goroutine that empties the buffer; nil:
+	// nobody is.
 	Failed func(error)
 }
 
@@ -89,10 +90,10 @@ type Recorder struct {
 	stop              context.CancelFunc
 }
 
-// outlet is a sink, and whether it lacks records that it is not told of yet.
+// outlet is a sink, whether it lacks records that it is not told of yet, and whether it failed when it was last used.
 type outlet struct {
 	Sink
-	lacks bool
+	lacks, failed bool
 }
 
 // buffer holds records one behind the other, and whether one had no room.
@@ -207,9 +208,10 @@ func (r *Recorder) put(ctx context.Context, records []Record) (taken bool) {
 			all = append(r.loss(), records...)
 		}
 		err := s.Put(ctx, all)
-		if s.lacks = err != nil; s.lacks {
+		if err != nil && !s.failed {
 			r.options.Failed(err)
 		}
+		s.failed, s.lacks = err != nil, err != nil
 	}
 	return !r.sinks[0].lacks
 }

@@ -169,9 +169,11 @@ func TestSinkFails(t *testing.T) {
 		var told []error
 		beside := &gate{open: g.open}
 		rec := recorder.New(g, recorder.Options{Beside: []recorder.Sink{beside}, Failed: func(err error) { told = append(told, err) }})
-		rec.Session("s").Begin().End(record.Committed)
-		synctest.Wait()
-		if rec.Dropped() != 1 || len(told) != 1 {
+		for range 2 {
+			rec.Session("s").Begin().End(record.Committed)
+			synctest.Wait()
+		}
+		if rec.Dropped() != 2 || len(told) != 1 {
 			t.Errorf("%d dropped, told %v", rec.Dropped(), told)
 		}
 		g.err = nil
@@ -182,9 +184,16 @@ func TestSinkFails(t *testing.T) {
 		if losses := g.losses(); len(g.lines) != 4 || len(losses) != 2 || losses[1] != 1 || !strings.Contains(g.lines[1], `"seq":2`) {
 			t.Errorf("%v, want a session with a hole, and the two that came behind", g.lines)
 		}
-		if len(beside.lines) != 3 || len(beside.losses()) > 0 {
+		if len(beside.lines) != 4 || len(beside.losses()) > 0 {
 			t.Errorf("%v came to the sink beside, which had lost none", beside.lines)
 		}
+		g.err = errors.New("broken again")
+		rec.Session("u").Begin().End(record.Committed)
+		synctest.Wait()
+		if len(told) != 2 || told[1] != g.err {
+			t.Errorf("told %v, want the second outage too", told)
+		}
+		g.err = nil
 		if err := rec.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}

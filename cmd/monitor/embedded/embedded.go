@@ -141,13 +141,10 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 	if sink == nil {
 		sink = recorder.Lines(m.in)
 	}
-	var first sync.Once
 	m.Recorder = recorder.New(sink, recorder.Options{DB: o.DB, Beside: beside, Wait: o.Wait, Clock: o.Clock,
 		Failed: func(err error) {
-			first.Do(func() {
-				o.Log.Error().Err(err).Msg("records are lost; how many is counted")
-				m.App.RecordsLost(o.DB, err)
-			})
+			o.Log.Error().Err(err).Msg("records are lost; how many is counted")
+			m.App.RecordsLost(o.DB, err)
 		}})
 	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version,
 		UntilEnd: o.UntilEnd, Stdin: m.pipe, Begins: true, Stdout: m, Canary: o.Canary})
