@@ -161,16 +161,16 @@ func (e *Engine) resolveRepeats(index ordinal) {
 	}
 }
 
-// judgeRepeats decides the lists that were read again, for which nobody can come any more.
+// judgeRepeats decides the lists that were read again, for which nobody can come any more, in the order in which they
+// came: one whose time is up waits for those before it.
 func (e *Engine) judgeRepeats() {
 	if e.weak == nil {
 		return
 	}
-	waits := func(r pendingRead) bool { return !e.closed && e.deadline(r.index) >= e.watermark }
-	due := slices.DeleteFunc(slices.Clone(e.weak.repeats), waits)
-	e.weak.repeats = slices.DeleteFunc(e.weak.repeats, func(r pendingRead) bool { return !waits(r) })
 	e.repeatsDue, e.closedSet = true, true
-	for _, r := range due {
+	for len(e.weak.repeats) > 0 && (e.closed || e.deadline(e.weak.repeats[0].index) < e.watermark) {
+		r := e.weak.repeats[0]
+		e.weak.repeats = e.weak.repeats[1:]
 		e.decide(r.index, r.cell)
 	}
 	e.repeatsDue, e.closedSet = false, false
