@@ -199,7 +199,8 @@ func (a *Alertmanager) knows(g Active) (amAlert, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, key := range sortedAlerts(a.told) {
-		if l := a.told[key].Labels; l["group"] == clean(g.Group) && l["severity"] == clean(string(g.Severity)) && l["kind"] == "" {
+		l := a.told[key].Labels
+		if l["group"] == clean(g.Group) && l["severity"] == clean(string(g.Severity)) && l["kind"] == "" {
 			return a.told[key], true
 		}
 	}

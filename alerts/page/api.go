@@ -34,6 +34,10 @@ type Data interface {
 	Expire(ctx context.Context, id string) error
 	// Happen keeps an event that somebody tells of.
 	Happen(ctx context.Context, e record.Event) error
+	// DeadLetters are records that could not be used, of a reason, or all, from an ID on: one page of them.
+	DeadLetters(ctx context.Context, reason string, from uint64) (DeadLetters, error)
+	// DeadLetter is one with its bytes; ErrNotFound if there is none.
+	DeadLetter(ctx context.Context, id uint64) (DeadLetter, error)
 	// Subscribe returns what happens from now on until ctx ends, when the channel
 	// is closed. It is closed early for a reader that is too slow.
 	Subscribe(ctx context.Context) <-chan Event
@@ -354,6 +358,36 @@ type Group struct {
 	Count    int64    `json:"count"`  // detections
 	Alerts   int64    `json:"alerts"` // different ones
 	Silenced bool     `json:"silenced"`
+}
+
+// DeadLetter is a record that could not be used, as commands and the API show it.
+type DeadLetter struct {
+	ID        uint64 `json:"id"`
+	Source    string `json:"source"`
+	Partition *int   `json:"partition,omitempty"` // of a topic
+	Offset    int64  `json:"offset"`
+	Line      int64  `json:"line,omitempty"` // of a file
+	Reason    string `json:"reason"`
+	Detail    string `json:"detail"`
+	Time      string `json:"time"`
+	Size      int    `json:"size"` // of the record in bytes; value may be cut
+	Value     string `json:"value,omitempty"`
+	Bytes     []byte `json:"bytes,omitempty"` // instead of value, in base64, if it is not UTF-8
+}
+
+// Place is where the record was.
+func (d *DeadLetter) Place() string {
+	pos := record.Position{Source: d.Source, Offset: d.Offset, Line: d.Line}
+	if d.Partition != nil {
+		pos.Kafka, pos.Partition = true, *d.Partition
+	}
+	return pos.String()
+}
+
+// DeadLetters is one page of them, the oldest first.
+type DeadLetters struct {
+	DeadLetters []DeadLetter `json:"dead_letters"`
+	Next        uint64       `json:"next,omitempty"` // the from of the page behind; 0: there is none
 }
 
 // Event is something that a reader of the page wants to hear of at once.

@@ -39,6 +39,8 @@ func (s *server) routes(mux *http.ServeMux) {
 	get("groups", s.groups)
 	get("silences", s.silences)
 	get("events", s.events)
+	get("dead-letters", s.deadLetters)
+	get("dead-letters/{id}", s.deadLetter)
 	mux.Handle("GET /api/v1/openapi.yaml", assets()["/openapi.yaml"])
 	mux.Handle("POST /api/v1/silences", handler(s.silence))
 	mux.Handle("POST /api/v1/events", handler(s.happen))
@@ -137,12 +139,17 @@ func reply(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-func (s *server) status(w http.ResponseWriter, r *http.Request) error {
-	st, err := s.data.Status(r.Context())
+// answer replies with v, unless there is an error.
+func answer(w http.ResponseWriter, v any, err error) error {
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, st)
+	return reply(w, http.StatusOK, v)
+}
+
+func (s *server) status(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.data.Status(r.Context())
+	return answer(w, st, err)
 }
 
 func (s *server) alerts(w http.ResponseWriter, r *http.Request) error {
@@ -151,13 +158,8 @@ func (s *server) alerts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l, err := s.data.Alerts(r.Context(), f)
-	if err != nil {
-		return err
-	}
-	if l.Alerts == nil {
-		l.Alerts = []Summary{}
-	}
-	return reply(w, http.StatusOK, l)
+	l.Alerts = notNil(l.Alerts)
+	return answer(w, l, err)
 }
 
 // textMax bounds what is searched for.
@@ -292,26 +294,50 @@ func (s *server) picture(w http.ResponseWriter, r *http.Request) error {
 // next says what people have found behind such an anomaly.
 func (s *server) next(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.find(r)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, map[string][]string{"next": explain.Next(a.Name, a.Aliases)})
+	return answer(w, map[string][]string{"next": explain.Next(a.Name, a.Aliases)}, err)
 }
 
 func (s *server) groups(w http.ResponseWriter, r *http.Request) error {
 	g, err := s.data.Groups(r.Context())
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, map[string][]Group{"groups": notNil(g)})
+	return answer(w, map[string][]Group{"groups": notNil(g)}, err)
 }
 
 func (s *server) silences(w http.ResponseWriter, r *http.Request) error {
 	all, err := s.data.Silences(r.Context())
+	return answer(w, map[string][]life.Silence{"silences": notNil(all)}, err)
+}
+
+func (s *server) deadLetters(w http.ResponseWriter, r *http.Request) error {
+	q, from := r.URL.Query(), uint64(0)
+	if text := q.Get("from"); text != "" {
+		var err error
+		if from, err = letterID(text); err != nil {
+			return err
+		}
+	}
+	some, err := s.data.DeadLetters(r.Context(), q.Get("reason"), from)
+	return answer(w, some, err)
+}
+
+func (s *server) deadLetter(w http.ResponseWriter, r *http.Request) error {
+	id, err := letterID(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, map[string][]life.Silence{"silences": notNil(all)})
+	d, err := s.data.DeadLetter(r.Context(), id)
+	if errors.Is(err, ErrNotFound) {
+		return &problem{http.StatusNotFound, "not-found", fmt.Sprintf("there is no dead letter %d", id),
+			"the oldest go when there are many; list what there is"}
+	}
+	return answer(w, d, err)
+}
+
+func letterID(text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, &Invalid{"", fmt.Sprintf("%.40q is no number of a dead letter", text), "list what there is"}
+	}
+	return n, nil
 }
 
 func notNil[T any](s []T) []T {

@@ -110,6 +110,19 @@ func (m *monitor) Happen(_ context.Context, e record.Event) error {
 	return m.err
 }
 
+func (m *monitor) DeadLetters(_ context.Context, reason string, from uint64) (page.DeadLetters, error) {
+	d, err := m.DeadLetter(context.Background(), 7)
+	return page.DeadLetters{DeadLetters: []page.DeadLetter{d}, Next: 8}, err
+}
+
+func (m *monitor) DeadLetter(_ context.Context, id uint64) (page.DeadLetter, error) {
+	if id != 7 {
+		return page.DeadLetter{}, page.ErrNotFound
+	}
+	partition := 3
+	return page.DeadLetter{ID: 7, Source: "t", Partition: &partition, Reason: "syntax", Time: "2026-01-31T12:00:00Z", Size: 1, Value: "<"}, m.err
+}
+
 func (m *monitor) Expire(_ context.Context, id string) error {
 	for i, s := range m.silences {
 		if s.ID == id {
@@ -235,6 +248,11 @@ func TestOpenAPI(t *testing.T) {
 	}
 	check("DELETE", "/api/v1/silences/s0", "", 204)
 	check("DELETE", "/api/v1/silences/s0", "", 404)
+	check("GET", "/api/v1/dead-letters?reason=syntax&from=1", "", 200)
+	check("GET", "/api/v1/dead-letters?from=x", "", 400)
+	check("GET", "/api/v1/dead-letters/7", "", 200)
+	check("GET", "/api/v1/dead-letters/8", "", 404)
+	check("GET", "/api/v1/dead-letters/x", "", 400)
 	check("GET", "/api/v1/openapi.yaml", "", 200)
 	check("POST", "/api/v1/session", `{"token":"x"}`, 404) // nobody asks for one
 	m.err = errors.New("the disk is on fire")

@@ -36,7 +36,7 @@ token, it is taken from http.token_file of the configuration or from ISOWATCH_TO
 	return cmd
 }
 
-// book is where alerts are: a store, or a monitor that uses it.
+// book is where alerts and dead letters are: a store, or a monitor that uses it.
 type book interface {
 	// Alerts are some of those that a filter lets through, the latest first.
 	Alerts(ctx context.Context, f page.Filter) (page.List, error)
@@ -47,6 +47,10 @@ type book interface {
 	Silence(ctx context.Context, s life.Silence) (life.Silence, error)
 	Expire(ctx context.Context, id string) error
 	Happen(ctx context.Context, e record.Event) error
+	// DeadLetters are those of a reason, or all, from an ID on: some of them, the oldest first.
+	DeadLetters(ctx context.Context, reason string, from uint64) (page.DeadLetters, error)
+	// DeadLetter is one with its bytes; page.ErrNotFound if there is none.
+	DeadLetter(ctx context.Context, id uint64) (page.DeadLetter, error)
 	Close() error
 }
 
@@ -70,57 +74,51 @@ func (s *shelf) flags(cmd *cobra.Command) {
 
 // open opens the store, or finds the monitor that has it.
 func (s *shelf) open(ctx context.Context) (book, error) {
-	st, at, err := s.find()
-	switch {
-	case err != nil:
-		return nil, err
-	case at != nil:
-		return at, nil
-	}
-	return newLocal(ctx, st)
-}
-
-// find opens the store, or else says which monitor has it.
-func (s *shelf) find() (*store.Badger, *remote, error) {
 	c := config.Default()
 	if s.config != "" {
 		l, err := config.Load(config.Sources{File: s.config, Env: os.Environ(), HTTPOnly: true})
 		if err != nil {
-			return nil, nil, unusable(err)
+			return nil, unusable(err)
 		}
 		c = l.Config
 	}
 	if s.url != "" {
-		r, err := newRemote(s, c, s.url, false)
-		return nil, r, err
+		return newRemote(s, c, s.url, false)
 	}
 	path := c.Store.Path
 	if s.store != "" {
 		path = s.store
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, nil, unusablef("%w; name the store with --store, its configuration with --config, or the address of a "+
+		return nil, unusablef("%w; name the store with --store, its configuration with --config, or the address of a "+
 			"monitor with --url", err)
 	}
 	if err := storeAt(path); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	// Who says in the folder where it can be asked has the store for long.
 	st, err := store.Open(store.Options{Path: path, AtOnce: app.Address(path) != ""})
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		r, err := s.running(c, path, err)
-		return nil, r, err
+		return s.running(c, path, err)
 	case err != nil:
-		return nil, nil, storeFailure(err)
+		return nil, storeFailure(err)
 	}
-	return st, nil, nil
+	stored, err := app.ReadStored(ctx, st, time.Now())
+	if err != nil {
+		return nil, storeFailure(errors.Join(err, st.Close()))
+	}
+	if stored.Damaged != nil {
+		fmt.Fprintf(os.Stderr, "monitor: %v: the alerts are shown as they were found, without what is over or silenced\n",
+			stored.Damaged)
+	}
+	return stored, nil
 }
 
 // running is the monitor that has the store at path, in which case opening gave locked.
 // The store's folder says where it is; if not, its configuration may. Without either, what
 // is at the default address may well be another monitor.
-func (s *shelf) running(c *config.Config, path string, locked error) (*remote, error) {
+func (s *shelf) running(c *config.Config, path string, locked error) (book, error) {
 	at, from := app.Address(path), "what the store's folder says"
 	if at == "" && s.config != "" {
 		at, from = own(c), "http.listen"
@@ -283,11 +281,19 @@ func find(ctx context.Context, b book, given string) (string, error) {
 	return found[0], nil
 }
 
-// with has f use what there is of alerts: the store, or the monitor that has it.
+// with has f use what there is: the store, or the monitor that has it. What the store can't do has its exit status then.
 func (s *shelf) with(ctx context.Context, f func(book) error) error {
 	b, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(b), b.Close())
+	err = f(b)
+	var invalid *page.Invalid
+	switch {
+	case errors.As(err, &invalid):
+		err = unusable(err)
+	case err != nil && !errors.Is(err, page.ErrNotFound):
+		err = storeFailure(err)
+	}
+	return errors.Join(err, b.Close())
 }

@@ -266,11 +266,7 @@ func (r *remote) Silence(ctx context.Context, s life.Silence) (life.Silence, err
 }
 
 func (r *remote) Expire(ctx context.Context, id string) error {
-	err := r.ask(ctx, http.MethodDelete, "/api/v1/silences/"+url.PathEscape(id), nil, nil, nil)
-	if errors.Is(err, page.ErrNotFound) {
-		return unusablef("there is no silence %q; monitor alerts silence list shows all", id)
-	}
-	return err
+	return r.ask(ctx, http.MethodDelete, "/api/v1/silences/"+url.PathEscape(id), nil, nil, nil)
 }
 
 func (r *remote) Happen(ctx context.Context, e record.Event) error {

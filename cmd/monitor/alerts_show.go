@@ -64,9 +64,7 @@ Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can
 				if err := errors.Join(err, l.flush()); err != nil {
 					return err
 				}
-				if l.n == 0 && !out.quiet && !out.json() {
-					fmt.Fprintln(cmd.ErrOrStderr(), "monitor: there are none")
-				}
+				out.none(cmd, l.n, "there are none")
 				return nil
 			})
 		},
@@ -195,9 +193,7 @@ func tell[T any](cmd *cobra.Command, out *output, all []T, none string, row func
 	if err := table.Flush(); err != nil {
 		return environment(err)
 	}
-	if len(all) == 0 && !out.quiet && !out.json() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "monitor: "+none)
-	}
+	out.none(cmd, len(all), none)
 	return nil
 }
 

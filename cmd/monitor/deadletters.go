@@ -17,7 +17,6 @@ import (
 
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/text"
-	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -70,33 +69,15 @@ func thereIs(named, path string) error {
 	return nil
 }
 
-// letters are where dead letters are: a store, or a monitor that uses it.
-type letters interface {
-	// DeadLetters are those of a reason, or all, from an ID on: some of them, the oldest first.
-	DeadLetters(ctx context.Context, reason string, from uint64) (app.DeadLetters, error)
-	// DeadLetter is one with its bytes; page.ErrNotFound if there is none.
-	DeadLetter(ctx context.Context, id uint64) (app.DeadLetter, error)
-	Close() error
-}
+// lettersPath is where the API has dead letters.
+const lettersPath = "/api/v1/dead-letters"
 
-// letters opens them.
-func (s *shelf) letters() (letters, error) {
-	st, at, err := s.find()
-	switch {
-	case err != nil:
-		return nil, err
-	case at != nil:
-		return at, nil
-	}
-	return app.Letters{Store: st}, nil
-}
-
-func (r *remote) DeadLetters(ctx context.Context, reason string, from uint64) (some app.DeadLetters, err error) {
+func (r *remote) DeadLetters(ctx context.Context, reason string, from uint64) (some page.DeadLetters, err error) {
 	q := url.Values{"from": {strconv.FormatUint(from, 10)}}
 	if reason != "" {
 		q.Set("reason", reason)
 	}
-	err = r.ask(ctx, http.MethodGet, app.LettersPath, q, nil, &some)
+	err = r.ask(ctx, http.MethodGet, lettersPath, q, nil, &some)
 	switch {
 	case errors.Is(err, page.ErrNotFound):
 		err = fmt.Errorf("%s: this monitor does not show dead letters, being of another version; stop it and read its store",
@@ -109,13 +90,13 @@ func (r *remote) DeadLetters(ctx context.Context, reason string, from uint64) (s
 	return some, environment(err)
 }
 
-func (r *remote) DeadLetter(ctx context.Context, id uint64) (d app.DeadLetter, err error) {
-	err = r.ask(ctx, http.MethodGet, app.LettersPath+"/"+strconv.FormatUint(id, 10), nil, nil, &d)
+func (r *remote) DeadLetter(ctx context.Context, id uint64) (d page.DeadLetter, err error) {
+	err = r.ask(ctx, http.MethodGet, lettersPath+"/"+strconv.FormatUint(id, 10), nil, nil, &d)
 	return d, err
 }
 
 // everyLetter calls each for dead letters, the oldest first, until it returns an error.
-func everyLetter(ctx context.Context, all letters, reason string, each func(app.DeadLetter) error) error {
+func everyLetter(ctx context.Context, all book, reason string, each func(page.DeadLetter) error) error {
 	for from, more := uint64(0), true; more; {
 		some, err := all.DeadLetters(ctx, reason, from)
 		if err != nil {
@@ -142,38 +123,33 @@ func newDeadLettersList() *cobra.Command {
 		Use:   "list",
 		Short: "List them, oldest first",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			all, err := at.letters()
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, all.Close()) }()
-			w := cmd.OutOrStdout()
-			table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-			n := 0
-			err = everyLetter(cmd.Context(), all, reason, func(d app.DeadLetter) (err error) {
-				n++
-				if out.json() {
-					err = printJSON(w, d)
-				} else if _, err = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", d.ID, atHome(d.Time), text.Printable(d.Place()),
-					text.Printable(d.Reason), text.Printable(d.Detail)); err != nil {
-					err = environment(err)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return at.with(cmd.Context(), func(b book) error {
+				w := cmd.OutOrStdout()
+				table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+				n := 0
+				err := everyLetter(cmd.Context(), b, reason, func(d page.DeadLetter) (err error) {
+					n++
+					if out.json() {
+						err = printJSON(w, d)
+					} else if _, err = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", d.ID, atHome(d.Time), text.Printable(d.Place()),
+						text.Printable(d.Reason), text.Printable(d.Detail)); err != nil {
+						err = environment(err)
+					}
+					if err == nil && n == limit {
+						err = errEnough
+					}
+					return err
+				})
+				if err != nil && !errors.Is(err, errEnough) {
+					return err
 				}
-				if err == nil && n == limit {
-					err = errEnough
+				if err := table.Flush(); err != nil {
+					return environment(err)
 				}
-				return err
+				out.none(cmd, n, "there are none")
+				return nil
 			})
-			if err != nil && !errors.Is(err, errEnough) {
-				return err
-			}
-			if err := table.Flush(); err != nil {
-				return environment(err)
-			}
-			if n == 0 && !out.quiet && !out.json() {
-				fmt.Fprintln(cmd.ErrOrStderr(), "monitor: there are none")
-			}
-			return nil
 		},
 	}
 	at.flags(cmd)
@@ -192,38 +168,35 @@ func newDeadLettersShow() *cobra.Command {
 		Use:   "show ID",
 		Short: "Show one with its bytes",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := strconv.ParseUint(args[0], 10, 64)
 			if err != nil {
 				return unusablef("%q is no number of a dead letter; dead-letters list shows them", args[0])
 			}
-			all, err := at.letters()
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, all.Close()) }()
-			found, err := all.DeadLetter(cmd.Context(), id)
-			if errors.Is(err, page.ErrNotFound) {
-				return unusablef("there is no dead letter %d; dead-letters list shows them", id)
-			}
-			if err != nil {
-				return environment(err)
-			}
-			w := cmd.OutOrStdout()
-			if out.json() {
-				return printJSON(w, found)
-			}
-			value := found.Bytes
-			if value == nil {
-				value = []byte(found.Value)
-			}
-			fmt.Fprintf(w, "%s: %s (%s)\nset aside %s, %d bytes", text.Printable(found.Place()), text.Printable(found.Detail),
-				text.Printable(found.Reason), atHome(found.Time), found.Size)
-			if len(value) < found.Size {
-				fmt.Fprintf(w, ", the first %d kept", len(value))
-			}
-			fmt.Fprintf(w, "\n\n%s\n", shown(value))
-			return nil
+			return at.with(cmd.Context(), func(b book) error {
+				found, err := b.DeadLetter(cmd.Context(), id)
+				if errors.Is(err, page.ErrNotFound) {
+					return unusablef("there is no dead letter %d; dead-letters list shows them", id)
+				}
+				if err != nil {
+					return environment(err)
+				}
+				w := cmd.OutOrStdout()
+				if out.json() {
+					return printJSON(w, found)
+				}
+				value := found.Bytes
+				if value == nil {
+					value = []byte(found.Value)
+				}
+				fmt.Fprintf(w, "%s: %s (%s)\nset aside %s, %d bytes", text.Printable(found.Place()), text.Printable(found.Detail),
+					text.Printable(found.Reason), atHome(found.Time), found.Size)
+				if len(value) < found.Size {
+					fmt.Fprintf(w, ", the first %d kept", len(value))
+				}
+				fmt.Fprintf(w, "\n\n%s\n", shown(value))
+				return nil
+			})
 		},
 	}
 	at.flags(cmd)

@@ -92,6 +92,13 @@ func (o *output) drawn() bool { return slices.Contains(o.more, o.format) }
 
 func (o *output) json() bool { return o.format == "json" }
 
+// none tells people that a list of n is empty, if it is.
+func (o *output) none(cmd *cobra.Command, n int, what string) {
+	if n == 0 && !o.quiet && !o.json() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "monitor: "+what)
+	}
+}
+
 // printJSON writes v on one line.
 func printJSON(w io.Writer, v any) error {
 	b, err := json.Marshal(v)

@@ -169,7 +169,6 @@ func (a *App) routes(g *guard) http.Handler {
 			o.Session = g.session()
 		}
 		mux.Handle("/", page.Handler(a.data, o))
-		a.letters(mux)
 	}
 	return mux
 }

@@ -28,7 +28,7 @@ type Stored struct {
 	Damaged error
 }
 
-// ReadStored reads what decides on notices. The store stays the caller's.
+// ReadStored reads what decides on notices. After an error the store stays the caller's.
 func ReadStored(ctx context.Context, st *store.Badger, now time.Time) (*Stored, error) {
 	all := &setting{cfg: config.Default(), log: zerolog.Nop(), metrics: newMetrics()}
 	s := &Stored{status: newStatus(all), store: st, now: now}
@@ -72,6 +72,9 @@ func readAlert(ctx context.Context, body []byte, groups *life.Snapshot) (alerts.
 	}
 	return a, err
 }
+
+// Close closes the store.
+func (s *Stored) Close() error { return s.store.Close() }
 
 // Happen keeps an event.
 func (s *Stored) Happen(ctx context.Context, e record.Event) error {
