@@ -15,17 +15,13 @@ func ParseValue(b []byte) (record.Value, error) {
 }
 
 // Value is ParseValue within the Decoder's limit, reusing its scratch.
-func (d *Decoder) Value(b []byte) (record.Value, error) {
-	if len(b) > d.opt.SizeMax {
-		return record.Value{}, reject.New(reject.TooLarge, "the value has %d bytes, more than the limit of %d", len(b),
-			d.opt.SizeMax)
-	}
-	d.b, d.p = b, 0
-	v, err := d.value()
-	if err == nil {
-		err = d.end()
-	}
-	d.b = nil
+func (d *Decoder) Value(b []byte) (v record.Value, err error) {
+	err = d.whole("value", b, func() (bad *reject.Error) {
+		if v, bad = d.value(); bad == nil {
+			bad = d.end()
+		}
+		return bad
+	})
 	if err != nil {
 		return record.Value{}, err
 	}
@@ -52,16 +48,11 @@ func (d *Decoder) value() (record.Value, *reject.Error) {
 		return record.Value{Kind: record.KindBool, Text: "true"}, d.literal("true")
 	case c == 'f':
 		return record.Value{Kind: record.KindBool, Text: "false"}, d.literal("false")
-	case c == '[':
-		return d.composite(record.KindList)
-	case c == '{':
-		return d.composite(record.KindObject)
 	}
-	return record.Value{}, d.syntax("a value")
-}
-
-// composite takes a list or an object.
-func (d *Decoder) composite(kind record.ValueKind) (record.Value, *reject.Error) {
+	kind := record.KindObject
+	if d.peek() == '[' {
+		kind = record.KindList
+	}
 	d.canon, d.members = d.canon[:0], d.members[:0]
 	if err := d.canonical(1); err != nil {
 		return record.Value{}, err

@@ -373,7 +373,7 @@ func TestHeader(t *testing.T) {
 		{`{"history":[]}`, `field history: want an object of settings, not a list (wrong-type)`},
 		{`{"history":{},"x":1}`, `field x: no field is called "x"`},
 		{`{"history":{},"history":{}}`, `(duplicate-field)`},
-		{`{"history":{"clock":"prune","clock":"prune"}}`, `field history.clock: the setting is there twice (duplicate-field)`},
+		{`{"history":{"clock":"prune","clock":"prune"}}`, `field history.clock: the field "clock" is there twice (duplicate-field)`},
 		{`{"history":{"max-skew":1}}`, `field history.max-skew: no setting is called "max-skew"`},
 		{`{"history":{"initial":"one"}}`, `field history.initial: want any, absent or zero, not "one" (unknown-setting)`},
 		{`{"history":{"initial":0}}`, `field history.initial: want a string: any, absent or zero, not a number (wrong-type)`},

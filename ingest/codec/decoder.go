@@ -41,7 +41,7 @@ type Decoder struct {
 	sorted    []byte
 	digits    []byte // of the number scanned last
 	id        []byte
-	whole     record.Transaction // of Pack
+	txn       record.Transaction // of Pack
 	borrow    bool               // operations are returned in scratch
 }
 
@@ -67,14 +67,22 @@ func Decode(b []byte, t *record.Transaction) error { return New(Options{}).Decod
 // position, and leaves *t zero.
 func (d *Decoder) Decode(b []byte, t *record.Transaction) error {
 	*t = record.Transaction{}
-	if len(b) > d.opt.SizeMax {
-		return reject.New(reject.TooLarge, "the record has %d bytes, more than the limit of %d", len(b), d.opt.SizeMax)
-	}
-	d.b, d.p = b, 0
-	err := d.transaction(t)
-	d.b = nil
+	err := d.whole("record", b, func() *reject.Error { return d.transaction(t) })
 	if err != nil {
 		*t = record.Transaction{}
+	}
+	return err
+}
+
+// whole has b taken, which is what the word says, within the limit.
+func (d *Decoder) whole(what string, b []byte, take func() *reject.Error) error {
+	if len(b) > d.opt.SizeMax {
+		return reject.New(reject.TooLarge, "the %s has %d bytes, more than the limit of %d", what, len(b), d.opt.SizeMax)
+	}
+	d.b, d.p = b, 0
+	err := take()
+	d.b = nil
+	if err != nil {
 		return err
 	}
 	return nil
@@ -109,10 +117,10 @@ var recordForm = form{
 // transaction parses all of d.b. The fields that are absent are set by finish.
 func (d *Decoder) transaction(t *record.Transaction) *reject.Error {
 	given, err := d.object(&recordForm, "one JSON object", func(f uint) *reject.Error { return d.field(f, t) })
-	if err != nil {
-		return err
+	if err == nil {
+		err = d.end()
 	}
-	if err := d.end(); err != nil {
+	if err != nil {
 		return err
 	}
 	return d.finish(t, given)
@@ -157,18 +165,9 @@ func (d *Decoder) finish(t *record.Transaction, given uint) *reject.Error {
 		name := recordForm.name(missing)
 		return reject.In(name, reject.MissingField, "a record needs the field %q", name)
 	}
-	const times = fieldStart | fieldEnd
-	switch given & times {
-	case times:
-		t.HasTimes = true
-		if t.End < t.Start {
-			return reject.In("end", reject.TimeBackwards, "the transaction ends at %d, %d ns before its start at %d", t.End,
-				t.Start-t.End, t.Start)
-		}
-	case fieldStart:
-		return reject.In("end", reject.OneTimeOnly, "there is a start and no end")
-	case fieldEnd:
-		return reject.In("start", reject.OneTimeOnly, "there is an end and no start")
+	var err *reject.Error
+	if t.HasTimes, err = CheckTimes(given&fieldStart != 0, given&fieldEnd != 0, t.Start, t.End); err != nil {
+		return err
 	}
 	if given&fieldDB == 0 {
 		t.DB = record.DefaultDB
@@ -179,6 +178,20 @@ func (d *Decoder) finish(t *record.Transaction, given uint) *reject.Error {
 		t.ID = string(d.id)
 	}
 	return nil
+}
+
+// CheckTimes tells whether a record has times. It refuses one without the other, and an end before its start.
+func CheckTimes(hasStart, hasEnd bool, start, end int64) (both bool, err *reject.Error) {
+	switch {
+	case hasStart && !hasEnd:
+		return false, reject.In("end", reject.OneTimeOnly, "there is a start and no end")
+	case hasEnd && !hasStart:
+		return false, reject.In("start", reject.OneTimeOnly, "there is an end and no start")
+	case hasStart && end < start:
+		return false, reject.In("end", reject.TimeBackwards, "the transaction ends at %d, %d ns before its start at %d", end,
+			start-end, start)
+	}
+	return hasStart, nil
 }
 
 func (d *Decoder) status() (record.Status, *reject.Error) {

@@ -79,25 +79,19 @@ func eventOnly(field string) bool {
 // leaves *e zero.
 func (d *Decoder) Event(b []byte, e *assemble.Event) error {
 	*e = assemble.Event{}
-	if len(b) > d.opt.SizeMax {
-		return reject.New(reject.TooLarge, "the event has %d bytes, more than the limit of %d", len(b), d.opt.SizeMax)
-	}
-	d.b, d.p = b, 0
-	err := d.event(e)
-	d.b = nil
+	err := d.whole("event", b, func() *reject.Error { return d.event(e) })
 	if err != nil {
 		*e = assemble.Event{}
-		return err
 	}
-	return nil
+	return err
 }
 
 func (d *Decoder) event(e *assemble.Event) *reject.Error {
 	given, err := d.object(&eventForm, "one JSON object", func(f uint) *reject.Error { return d.eventField(f, e) })
-	if err != nil {
-		return err
+	if err == nil {
+		err = d.end()
 	}
-	if err := d.end(); err != nil {
+	if err != nil {
 		return err
 	}
 	return finishEvent(e, given)

@@ -29,97 +29,68 @@ func IsHeader(line []byte) bool {
 
 // DecodeHeader decodes a header line. An error is a *reject.Error without a
 // position.
-func DecodeHeader(line []byte) (record.Header, error) {
-	if len(line) > SizeDefault {
-		return record.Header{}, reject.New(reject.TooLarge, "the header has %d bytes, more than the limit of %d", len(line),
-			SizeDefault)
-	}
-	d := Decoder{b: line}
-	var h record.Header
-	if err := d.header(&h); err != nil {
+func DecodeHeader(line []byte) (h record.Header, err error) {
+	d := Decoder{opt: Options{SizeMax: SizeDefault}}
+	if err := d.whole("header", line, func() *reject.Error { return d.header(&h) }); err != nil {
 		return record.Header{}, err
 	}
 	return h, nil
 }
 
+var headerForm = form{fields: []string{"history"}, unknown: func(name []byte) *reject.Error {
+	return reject.In(brief(name), reject.UnknownField, "no field is called %s: a header has nothing but history",
+		quoted(name))
+}}
+
 func (d *Decoder) header(h *record.Header) *reject.Error {
-	if err := d.open('{', "one JSON object"); err != nil {
+	given, err := d.object(&headerForm, "one JSON object", func(uint) *reject.Error {
+		_, err := d.object(&settingsForm, "an object of settings", func(f uint) *reject.Error { return d.setting(f, h) })
 		return err
-	}
-	seen := false
-	for ; ; seen = true {
-		name, more, err := d.member(!seen)
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-		if string(name) != "history" {
-			return reject.In(brief(name), reject.UnknownField, "no field is called %s: a header has nothing but history",
-				quoted(name))
-		}
-		if seen {
-			return reject.In("history", reject.DuplicateField, "the field %q is there twice", name)
-		}
-		if err := d.colon(); err != nil {
-			return err
-		}
-		if err := d.settings(h); err != nil {
-			return err.Under("history")
-		}
-	}
-	if !seen {
+	})
+	switch {
+	case err != nil:
+		return err
+	case given == 0:
 		return reject.In("history", reject.MissingField, "a header needs the field \"history\"")
 	}
 	return d.end()
 }
 
-func (d *Decoder) settings(h *record.Header) *reject.Error {
-	if err := d.open('{', "an object of settings"); err != nil {
-		return err
+// Settings, as bits of those seen.
+const (
+	settingInitial = 1 << iota
+	settingSessions
+	settingClock
+	settingMaxSkew
+	settingCoverage
+	settingUniqueValues
+)
+
+var settingsForm = form{
+	fields: []string{"initial", "sessions", "clock", "max_skew", "coverage", "unique_values"},
+	unknown: func(name []byte) *reject.Error {
+		return reject.In(brief(name), reject.UnknownField,
+			"no setting is called %s: a header has initial, sessions, clock, max_skew, coverage and unique_values",
+			quoted(name))
+	},
+}
+
+func (d *Decoder) setting(f uint, h *record.Header) (err *reject.Error) {
+	switch f {
+	case settingInitial:
+		h.Initial, err = choice(d, record.ParseInitial, "any, absent or zero")
+	case settingSessions:
+		h.Sessions, err = choice(d, record.ParseSessions, "keep or ignore")
+	case settingClock:
+		h.Clock, err = choice(d, record.ParseClock, "prune, enforce, ignore or database")
+	case settingMaxSkew:
+		h.MaxSkew, err = d.duration()
+	case settingCoverage:
+		h.Coverage, err = choice(d, record.ParseCoverage, "complete or partial")
+	case settingUniqueValues:
+		h.UniqueValues, err = d.boolean()
 	}
-	for first := true; ; first = false {
-		name, more, err := d.member(first)
-		if err != nil || !more {
-			return err
-		}
-		setting := string(name)
-		if err := d.colon(); err != nil {
-			return err
-		}
-		twice := false
-		switch setting {
-		case "initial":
-			twice = h.Initial != nil
-			h.Initial, err = choice(d, record.ParseInitial, "any, absent or zero")
-		case "sessions":
-			twice = h.Sessions != nil
-			h.Sessions, err = choice(d, record.ParseSessions, "keep or ignore")
-		case "clock":
-			twice = h.Clock != nil
-			h.Clock, err = choice(d, record.ParseClock, "prune, enforce, ignore or database")
-		case "coverage":
-			twice = h.Coverage != nil
-			h.Coverage, err = choice(d, record.ParseCoverage, "complete or partial")
-		case "max_skew":
-			twice = h.MaxSkew != nil
-			h.MaxSkew, err = d.duration()
-		case "unique_values":
-			twice = h.UniqueValues != nil
-			h.UniqueValues, err = d.boolean()
-		default:
-			return reject.In(brief([]byte(setting)), reject.UnknownField,
-				"no setting is called %s: a header has initial, sessions, clock, max_skew, coverage and unique_values",
-				quoted([]byte(setting)))
-		}
-		if err == nil && twice {
-			err = reject.New(reject.DuplicateField, "the setting is there twice")
-		}
-		if err != nil {
-			return err.Under(setting)
-		}
-	}
+	return err
 }
 
 // choice takes one of a setting's values.

@@ -16,10 +16,10 @@ func (d *Decoder) Pack(b []byte, c *packed.Chunk) error {
 		return nil
 	}
 	d.borrow = true
-	err := d.Decode(b, &d.whole)
+	err := d.Decode(b, &d.txn)
 	d.borrow = false
 	if err == nil {
-		c.Add(&d.whole)
+		c.Add(&d.txn)
 	}
 	return err
 }

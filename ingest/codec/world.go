@@ -39,58 +39,34 @@ func IsWorldEvent(b []byte) bool {
 		return false
 	}
 	d.p++
-	const name = `"event"`
 	d.space()
-	if len(b)-d.p < len(name) || string(b[d.p:d.p+len(name)]) != name {
-		return false
-	}
-	d.p += len(name)
-	return d.colon() == nil && d.peek() == '{'
+	return d.word(`"event"`) && d.colon() == nil && d.peek() == '{'
 }
 
 // DecodeWorldEvent decodes an event of the world, which happened at now if it does not say when, and has to say where
 // now is 0. An error is a *reject.Error without a position.
 func DecodeWorldEvent(b []byte, now int64) (record.Event, error) {
-	if len(b) > SizeDefault {
-		return record.Event{}, reject.New(reject.TooLarge, "the event has %d bytes, more than the limit of %d", len(b),
-			SizeDefault)
-	}
-	d := New(Options{NamesMax: 1})
-	d.b = b
-	e, err := d.worldEvent(now)
-	if err != nil {
+	d, e := New(Options{NamesMax: 1}), record.Event{At: now}
+	if err := d.whole("event", b, func() *reject.Error { return d.worldEvent(&e) }); err != nil {
 		return record.Event{}, err
 	}
 	return e, nil
 }
 
-func (d *Decoder) worldEvent(now int64) (e record.Event, err *reject.Error) {
-	e.At = now
-	if err := d.open('{', "one JSON object"); err != nil {
-		return e, err
+var aroundWorldForm = form{fields: []string{"event"}, unknown: func(name []byte) *reject.Error {
+	return reject.In(brief(name), reject.UnknownField,
+		"no field is called %s: beside an event that is an object there is nothing", quoted(name))
+}}
+
+func (d *Decoder) worldEvent(e *record.Event) *reject.Error {
+	given, err := d.object(&aroundWorldForm, "one JSON object", func(uint) *reject.Error { return d.happened(e) })
+	switch {
+	case err != nil:
+		return err
+	case given == 0:
+		return reject.In("event", reject.MissingField, `an event needs the field "event"`)
 	}
-	for first := true; ; first = false {
-		name, more, err := d.member(first)
-		switch {
-		case err != nil:
-			return e, err
-		case !more && first:
-			return e, reject.In("event", reject.MissingField, `an event needs the field "event"`)
-		case !more:
-			return e, d.end()
-		case string(name) != "event":
-			return e, reject.In(brief(name), reject.UnknownField,
-				"no field is called %s: beside an event that is an object there is nothing", quoted(name))
-		case !first:
-			return e, reject.In("event", reject.DuplicateField, `the field "event" is there twice`)
-		}
-		if err := d.colon(); err != nil {
-			return e, err
-		}
-		if err := d.happened(&e); err != nil {
-			return e, err.Under("event")
-		}
-	}
+	return d.end()
 }
 
 func (d *Decoder) happened(e *record.Event) *reject.Error {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/isowatch/isowatch/ingest/assemble"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
@@ -48,7 +49,14 @@ func benchPack(b *testing.B, records [][]byte, pack func([]byte, *packed.Chunk) 
 // One record of 8 operations, packed, as the stream decodes it; beside the JSON form.
 func BenchmarkPack(b *testing.B) {
 	protobuf, json := blindW()
-	b.Run("protobuf", func(b *testing.B) { benchPack(b, protobuf, New(codec.Options{}).Pack) })
+	b.Run("protobuf", func(b *testing.B) {
+		d := New(codec.Options{})
+		var e assemble.Event
+		benchPack(b, protobuf, func(r []byte, c *packed.Chunk) error {
+			_, err := d.Message(r, c, &e)
+			return err
+		})
+	})
 	b.Run("json", func(b *testing.B) { benchPack(b, json, codec.New(codec.Options{}).Pack) })
 }
 
@@ -60,7 +68,7 @@ func BenchmarkPackAlone(b *testing.B) {
 	values, kinds := make([][8]int64, len(protobuf)), make([]record.OpKind, len(protobuf))
 	for i, r := range protobuf {
 		var t record.Transaction
-		if err := d.Decode(r, &t); err != nil {
+		if err := d.decode(r, &t); err != nil {
 			b.Fatal(err)
 		}
 		heads[i] = packed.Head{DB: []byte(t.DB), Session: []byte(t.Session), Seq: t.Seq, HasSeq: true, SeqID: true, Start: t.Start, End: t.End, HasTimes: true}
@@ -82,28 +90,10 @@ func BenchmarkPackAlone(b *testing.B) {
 	})
 }
 
-// The same to a record.Transaction.
-func BenchmarkDecode(b *testing.B) {
-	protobuf, json := blindW()
-	run := func(records [][]byte, decode func([]byte, *record.Transaction) error) func(*testing.B) {
-		return func(b *testing.B) {
-			var t record.Transaction
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if err := decode(records[i%len(records)], &t); err != nil {
-					b.Fatal(err)
-				}
-			}
-		}
-	}
-	b.Run("protobuf", run(protobuf, New(codec.Options{}).Decode))
-	b.Run("json", run(json, codec.New(codec.Options{}).Decode))
-}
-
 func BenchmarkAppend(b *testing.B) {
 	protobuf, _ := blindW()
 	var t record.Transaction
-	if err := New(codec.Options{}).Decode(protobuf[0], &t); err != nil {
+	if err := New(codec.Options{}).decode(protobuf[0], &t); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

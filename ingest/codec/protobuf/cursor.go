@@ -144,6 +144,12 @@ func (c *cursor) count(max uint32) (uint32, *reject.Error) {
 	return 0, reject.New(reject.OutOfRange, "%d is more than %d", uint32(v), max)
 }
 
+// sequence takes a number in a session.
+func (c *cursor) sequence() (int64, *reject.Error) {
+	v, err := c.varint()
+	return notNegative(int64(v), err)
+}
+
 func notNegative(n int64, err *reject.Error) (int64, *reject.Error) {
 	if err == nil && n < 0 {
 		return 0, reject.New(reject.Negative, "%d is negative", n)
@@ -164,36 +170,58 @@ func (c *cursor) float() (float64, *reject.Error) {
 	return f, nil
 }
 
-// schema is what is known of a message's fields, for telling what is wrong.
+// schema is what is known of a message.
 type schema struct {
 	name   string
-	fields []string // by number
+	fields []field // by number
 }
 
-// seen notes in set that the field came, unless it had already, or another of those
-// of its oneof.
-func (s *schema) seen(set *uint, number, oneof uint) *reject.Error {
-	switch {
+// field is one of a message's.
+type field struct {
+	name     string
+	wire     uint64
+	oneof    uint // the numbers of those of which there is one at most, as bits
+	repeated bool
+}
+
+// field takes what opens the next field, and notes its number in set.
+func (s *schema) field(c *cursor, set *uint) (number uint, err *reject.Error) {
+	tag, err := c.tag()
+	if err != nil {
+		return 0, err
+	}
+	if tag>>3 >= uint64(len(s.fields)) || s.fields[tag>>3].wire != tag&7 {
+		return 0, s.unknown(tag)
+	}
+	number = uint(tag >> 3)
+	switch f := &s.fields[number]; {
+	case f.repeated:
 	case *set&(1<<number) != 0:
-		return reject.In(s.fields[number], reject.DuplicateField, "%s has the field twice", s.name)
-	case *set&oneof != 0:
-		return reject.In(s.fields[number], reject.DuplicateField, "%s has another field of the same oneof", s.name)
+		return 0, reject.In(f.name, reject.DuplicateField, "%s has the field twice", s.name)
+	case *set&f.oneof != 0:
+		return 0, reject.In(f.name, reject.DuplicateField, "%s has another field of the same oneof", s.name)
 	}
 	*set |= 1 << number
-	return nil
+	return number, nil
 }
 
 // unknown says what is wrong with a tag that the message does not have.
 func (s *schema) unknown(tag uint64) *reject.Error {
 	number := tag >> 3
 	if number < uint64(len(s.fields)) {
-		return reject.In(s.fields[number], reject.WrongType, "the field has wire type %d, which is not that of the schema",
-			tag&7)
+		return reject.In(s.fields[number].name, reject.WrongType,
+			"the field has wire type %d, which is not that of the schema", tag&7)
 	}
 	return reject.In(strconv.FormatUint(number, 10), reject.UnknownField, "%s has no field of number %d", s.name, number)
 }
 
-// missing says that the field of a number has to be there.
-func (s *schema) missing(number uint) *reject.Error {
-	return reject.In(s.fields[number], reject.MissingField, "%s needs the field %q", s.name, s.fields[number])
+// missing says which of the fields that have to be there is not.
+func (s *schema) missing(set uint, needed ...uint) *reject.Error {
+	for _, number := range needed {
+		if set&(1<<number) == 0 {
+			name := s.fields[number].name
+			return reject.In(name, reject.MissingField, "%s needs the field %q", s.name, name)
+		}
+	}
+	return nil
 }

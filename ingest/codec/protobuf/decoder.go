@@ -46,9 +46,18 @@ const (
 )
 
 var (
-	messageSchema     = &schema{"Message", []string{"", "transaction", "begin", "step", "end"}}
-	transactionSchema = &schema{"Transaction",
-		[]string{"", "session", "seq", "start", "end", "status", "db", "id", "ops", "node"}}
+	messageSchema     = &schema{"Message", []field{{}, {name: "transaction"}, {name: "begin"}, {name: "step"}, {name: "end"}}}
+	transactionSchema = &schema{"Transaction", []field{
+		txnSession: {name: "session", wire: bytesType},
+		txnSeq:     {name: "seq", wire: varintType},
+		txnStart:   {name: "start", wire: fixed64},
+		txnEnd:     {name: "end", wire: fixed64},
+		txnStatus:  {name: "status", wire: varintType},
+		txnDB:      {name: "db", wire: bytesType},
+		txnID:      {name: "id", wire: bytesType},
+		txnOps:     {name: "ops", wire: bytesType, repeated: true},
+		txnNode:    {name: "node", wire: bytesType},
+	}}
 )
 
 // Message decodes a message. A whole record is added to c, or nothing if there is an
@@ -63,7 +72,7 @@ func (d *Decoder) Message(b []byte, c *packed.Chunk, e *assemble.Event) (isEvent
 	}
 	if kind != messageTransaction {
 		if bad := d.event(kind, body, e); bad != nil {
-			return true, bad.Under(messageSchema.fields[kind])
+			return true, bad.Under(messageSchema.fields[kind].name)
 		}
 		return true, nil
 	}
@@ -71,46 +80,6 @@ func (d *Decoder) Message(b []byte, c *packed.Chunk, e *assemble.Event) (isEvent
 		return false, bad
 	}
 	return false, nil
-}
-
-// Pack adds the record in b to c. It does what Decode and c.Add would, with the same
-// errors, without making a record.Transaction. An event is refused.
-func (d *Decoder) Pack(b []byte, c *packed.Chunk) error {
-	if d.packCanonical(b, c) {
-		return nil
-	}
-	body, err := d.record(b)
-	if err == nil {
-		err = d.pack(body, c)
-	}
-	if err != nil {
-		return err
-	}
-	return nil
-}
-
-// Decode sets *t to the record in b. An error is a *reject.Error without a
-// position, and leaves *t zero. An event is refused.
-func (d *Decoder) Decode(b []byte, t *record.Transaction) error {
-	*t = record.Transaction{}
-	body, err := d.record(b)
-	if err == nil {
-		err = d.transaction(body, t)
-	}
-	if err != nil {
-		*t = record.Transaction{}
-		return err
-	}
-	return nil
-}
-
-// record opens a message that has to be a whole record.
-func (d *Decoder) record(b []byte) (cursor, *reject.Error) {
-	kind, body, err := d.open(b)
-	if err == nil && kind != messageTransaction {
-		err = reject.In(messageSchema.fields[kind], reject.WrongType, "want a whole transaction, not an event of one")
-	}
-	return body, err
 }
 
 // open takes the message's only field.
@@ -131,7 +100,7 @@ func (d *Decoder) open(b []byte) (kind int, body cursor, err *reject.Error) {
 		return 0, body, messageSchema.unknown(tag)
 	}
 	if body, err = c.message(); err != nil {
-		return 0, body, err.Under(messageSchema.fields[tag>>3])
+		return 0, body, err.Under(messageSchema.fields[tag>>3].name)
 	}
 	if c.more() {
 		again, err := c.tag()
@@ -139,39 +108,12 @@ func (d *Decoder) open(b []byte) (kind int, body cursor, err *reject.Error) {
 		case err != nil:
 			return 0, body, err
 		case again>>3 <= messageEnd && again&7 == bytesType:
-			return 0, body, reject.In(messageSchema.fields[again>>3], reject.DuplicateField,
+			return 0, body, reject.In(messageSchema.fields[again>>3].name, reject.DuplicateField,
 				"a message is one transaction or one event, not several")
 		}
 		return 0, body, messageSchema.unknown(again)
 	}
 	return int(tag >> 3), body, nil
-}
-
-// transaction is pack, to a record.
-func (d *Decoder) transaction(c cursor, t *record.Transaction) *reject.Error {
-	var h packed.Head
-	n, from, err := d.head(&c, &h)
-	if err != nil {
-		return err
-	}
-	t.DB, t.Session, t.Node = d.names.String(h.DB), d.names.String(h.Session), d.names.String(h.Node)
-	t.Seq, t.HasSeq = h.Seq, h.HasSeq
-	t.Start, t.End, t.HasTimes = h.Start, h.End, h.HasTimes
-	t.Status = h.Status
-	if h.SeqID {
-		t.ID = string(d.sequenceID(h.Session, h.Seq))
-	} else {
-		t.ID = string(h.ID)
-	}
-	if n == 0 {
-		return nil
-	}
-	// Room is not made for more of them than the bytes can hold: if there seem to be
-	// more, one is wrong.
-	t.Ops = make([]record.Op, 0, min(n, len(c.b)/operationMin))
-	c.p = from
-	t.Ops, err = d.operations(&c, t.Ops)
-	return err
 }
 
 func (d *Decoder) sequenceID(session []byte, seq int64) []byte {
@@ -181,50 +123,40 @@ func (d *Decoder) sequenceID(session []byte, seq int64) []byte {
 
 var defaultDB = []byte(record.DefaultDB)
 
-// head takes all fields but the operations, of which it says how many there are and
-// where the first stands; -1 if there is none.
-func (d *Decoder) head(c *cursor, h *packed.Head) (ops, from int, err *reject.Error) {
+// head takes all fields but the operations, of which it says where the first stands; -1 if there is none.
+func (d *Decoder) head(c *cursor, h *packed.Head) (from int, err *reject.Error) {
 	from = -1
 	var set uint
-	for c.more() {
+	for ops := 0; c.more(); {
 		at := c.p
-		tag, err := c.tag()
+		number, err := transactionSchema.field(c, &set)
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
-		if tag == txnOps<<3|bytesType {
-			if ops == 0 {
-				from = at
+		if number != txnOps {
+			if err := headField(c, number, h); err != nil {
+				return 0, err.Under(transactionSchema.fields[number].name)
 			}
-			if _, err := c.bytes(); err != nil {
-				return 0, 0, err.UnderIndex(ops).Under("ops")
-			}
-			ops++
 			continue
 		}
-		if err := d.field(c, tag, &set, h); err != nil {
-			return 0, 0, err
+		if ops == 0 {
+			from = at
 		}
+		if _, err := c.bytes(); err != nil {
+			return 0, err.UnderIndex(ops).Under("ops")
+		}
+		ops++
 	}
-	return ops, from, d.finish(h, set)
+	return from, d.finish(h, set)
 }
 
-// field takes a field of a transaction, whose tag has been taken.
-func (d *Decoder) field(c *cursor, tag uint64, set *uint, h *packed.Head) (err *reject.Error) {
-	number := uint(tag >> 3)
-	if tag>>3 >= uint64(len(transactionSchema.fields)) || transactionWire[number] != tag&7 {
-		return transactionSchema.unknown(tag)
-	}
-	if err := transactionSchema.seen(set, number, 0); err != nil {
-		return err
-	}
+// headField takes a field of a transaction.
+func headField(c *cursor, number uint, h *packed.Head) (err *reject.Error) {
 	switch number {
 	case txnSession:
 		h.Session, err = c.session()
 	case txnSeq:
-		var v uint64
-		v, err = c.varint()
-		h.Seq, err = notNegative(int64(v), err)
+		h.Seq, err = c.sequence()
 		h.HasSeq = true
 	case txnStart:
 		h.Start, err = c.time()
@@ -239,34 +171,16 @@ func (d *Decoder) field(c *cursor, tag uint64, set *uint, h *packed.Head) (err *
 	case txnNode:
 		h.Node, err = c.name("the node")
 	}
-	if err != nil {
-		return err.Under(transactionSchema.fields[number])
-	}
-	return nil
+	return err
 }
 
-// transactionWire are the wire types of a transaction's fields.
-var transactionWire = [...]uint64{txnSession: bytesType, txnSeq: varintType, txnStart: fixed64, txnEnd: fixed64,
-	txnStatus: varintType, txnOps: bytesType, txnDB: bytesType, txnID: bytesType, txnNode: bytesType}
-
 // finish sets what is absent and checks what only the whole record tells.
-func (d *Decoder) finish(h *packed.Head, set uint) *reject.Error {
-	for _, needed := range [...]uint{txnSession, txnStatus} {
-		if set&(1<<needed) == 0 {
-			return transactionSchema.missing(needed)
-		}
+func (d *Decoder) finish(h *packed.Head, set uint) (err *reject.Error) {
+	if err := transactionSchema.missing(set, txnSession, txnStatus); err != nil {
+		return err
 	}
-	switch set & (1<<txnStart | 1<<txnEnd) {
-	case 1<<txnStart | 1<<txnEnd:
-		h.HasTimes = true
-		if h.End < h.Start {
-			return reject.In("end", reject.TimeBackwards, "the transaction ends at %d, %d ns before its start at %d", h.End,
-				h.Start-h.End, h.Start)
-		}
-	case 1 << txnStart:
-		return reject.In("end", reject.OneTimeOnly, "there is a start and no end")
-	case 1 << txnEnd:
-		return reject.In("start", reject.OneTimeOnly, "there is an end and no start")
+	if h.HasTimes, err = codec.CheckTimes(set&(1<<txnStart) != 0, set&(1<<txnEnd) != 0, h.Start, h.End); err != nil {
+		return err
 	}
 	if h.DB == nil {
 		h.DB = defaultDB

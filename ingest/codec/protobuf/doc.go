@@ -2,7 +2,7 @@
 // records and events, and back. The schema is isowatch.proto beside this file: it is the
 // contract with producers, and what each field means is said there.
 //
-//	Message ─┬─ transaction: a whole record ─▶ packed.Chunk, or record.Transaction
+//	Message ─┬─ transaction: a whole record ─▶ packed.Chunk
 //	         └─ begin, step, end: an event  ─▶ assemble.Event
 //
 // It is the codec package's twin: the same records, the same strictness, the same

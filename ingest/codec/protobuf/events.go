@@ -18,21 +18,32 @@ const (
 // eventForm is what an event's message holds.
 type eventForm struct {
 	schema
-	wire   []uint64
 	needed []uint
 	kind   assemble.Kind
 }
 
 var eventForms = [...]*eventForm{
-	messageBegin: {kind: assemble.Begin, needed: []uint{eventSession, eventTxn},
-		schema: schema{"Begin", []string{"", "session", "txn", "seq", "start", "db", "id"}},
-		wire:   []uint64{0, bytesType, bytesType, varintType, fixed64, bytesType, bytesType}},
-	messageStep: {kind: assemble.Step, needed: []uint{eventSession, eventTxn, stepN, stepOp},
-		schema: schema{"Step", []string{"", "session", "txn", "n", "op"}},
-		wire:   []uint64{0, bytesType, bytesType, varintType, bytesType}},
-	messageEnd: {kind: assemble.End, needed: []uint{eventSession, eventTxn, endStatus, endCount},
-		schema: schema{"End", []string{"", "session", "txn", "status", "count", "end"}},
-		wire:   []uint64{0, bytesType, bytesType, varintType, varintType, fixed64}},
+	messageBegin: {kind: assemble.Begin, needed: []uint{eventSession, eventTxn}, schema: schema{"Begin", []field{
+		eventSession: {name: "session", wire: bytesType},
+		eventTxn:     {name: "txn", wire: bytesType},
+		beginSeq:     {name: "seq", wire: varintType},
+		beginStart:   {name: "start", wire: fixed64},
+		beginDB:      {name: "db", wire: bytesType},
+		beginID:      {name: "id", wire: bytesType},
+	}}},
+	messageStep: {kind: assemble.Step, needed: []uint{eventSession, eventTxn, stepN, stepOp}, schema: schema{"Step", []field{
+		eventSession: {name: "session", wire: bytesType},
+		eventTxn:     {name: "txn", wire: bytesType},
+		stepN:        {name: "n", wire: varintType},
+		stepOp:       {name: "op", wire: bytesType},
+	}}},
+	messageEnd: {kind: assemble.End, needed: []uint{eventSession, eventTxn, endStatus, endCount}, schema: schema{"End", []field{
+		eventSession: {name: "session", wire: bytesType},
+		eventTxn:     {name: "txn", wire: bytesType},
+		endStatus:    {name: "status", wire: varintType},
+		endCount:     {name: "count", wire: varintType},
+		endEnd:       {name: "end", wire: fixed64},
+	}}},
 }
 
 // event sets *e to the event of a kind, a field of Message.
@@ -41,89 +52,53 @@ func (d *Decoder) event(kind int, c cursor, e *assemble.Event) *reject.Error {
 	*e = assemble.Event{Kind: form.kind}
 	var set uint
 	for c.more() {
-		tag, err := c.tag()
+		number, err := form.field(&c, &set)
 		if err != nil {
 			return err
 		}
-		number := uint(tag >> 3)
-		if tag>>3 >= uint64(len(form.wire)) || form.wire[number] != tag&7 {
-			return form.unknown(tag)
-		}
-		if err := form.seen(&set, number, 0); err != nil {
-			return err
-		}
-		if err := d.eventField(&c, kind, number, e); err != nil {
-			return err.Under(form.fields[number])
-		}
-	}
-	for _, needed := range form.needed {
-		if set&(1<<needed) == 0 {
-			return form.missing(needed)
+		name := form.fields[number].name
+		if err := d.eventField(&c, name, e); err != nil {
+			return err.Under(name)
 		}
 	}
 	if kind == messageBegin && e.DB == "" {
 		e.DB = record.DefaultDB
 	}
-	return nil
+	return form.missing(set, form.needed...)
 }
 
-func (d *Decoder) eventField(c *cursor, kind int, number uint, e *assemble.Event) (err *reject.Error) {
-	switch number {
-	case eventSession:
+// eventField takes a field, which means the same in each kind of event that has it.
+func (d *Decoder) eventField(c *cursor, name string, e *assemble.Event) (err *reject.Error) {
+	switch name {
+	case "session":
 		e.Session, err = d.intern(c.session())
-		return err
-	case eventTxn:
+	case "txn":
 		e.Txn, err = d.intern(c.name("the transaction"))
-		return err
-	}
-	switch kind {
-	case messageBegin:
-		return d.beginField(c, number, e)
-	case messageStep:
-		return d.stepField(c, number, e)
-	}
-	switch number {
-	case endStatus:
-		e.Status, err = status(c)
-	case endCount:
-		e.N, err = c.count(assemble.OpsLimit)
-	case endEnd:
-		e.HasTime = true
-		e.Time, err = c.time()
-	}
-	return err
-}
-
-func (d *Decoder) beginField(c *cursor, number uint, e *assemble.Event) (err *reject.Error) {
-	switch number {
-	case beginSeq:
-		var v uint64
-		v, err = c.varint()
+	case "seq":
 		e.HasSeq = true
-		e.Seq, err = notNegative(int64(v), err)
-	case beginStart:
+		e.Seq, err = c.sequence()
+	case "start", "end":
 		e.HasTime = true
 		e.Time, err = c.time()
-	case beginDB:
+	case "db":
 		e.DB, err = d.intern(c.history())
-	case beginID:
+	case "id":
 		var id []byte
 		id, err = c.name("the id")
 		e.ID = string(id)
+	case "n":
+		e.N, err = c.count(assemble.OpsLimit - 1)
+	case "count":
+		e.N, err = c.count(assemble.OpsLimit)
+	case "status":
+		e.Status, err = status(c)
+	case "op":
+		var op cursor
+		if op, err = c.message(); err == nil {
+			err = d.operation(op, &e.Op)
+		}
 	}
 	return err
-}
-
-func (d *Decoder) stepField(c *cursor, number uint, e *assemble.Event) (err *reject.Error) {
-	if number == stepN {
-		e.N, err = c.count(assemble.OpsLimit - 1)
-		return err
-	}
-	op, err := c.message()
-	if err != nil {
-		return err
-	}
-	return d.operation(op, &e.Op)
 }
 
 // intern makes a text of a name that was taken.

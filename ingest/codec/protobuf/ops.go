@@ -24,14 +24,25 @@ const (
 )
 
 var (
-	operationSchema = &schema{"Operation", []string{"", "read", "write", "append", "predicate_read", "predicate_write",
-		"integer", "text", "null", "boolean", "number", "integers", "json"}}
-	operationWire = [...]uint64{opRead: bytesType, opWrite: bytesType, opAppend: bytesType, opPredicateRead: bytesType,
-		opPredicateWrite: bytesType,
-		opInteger:        varintType, opText: bytesType, opNull: varintType, opBoolean: varintType, opNumber: fixed64,
-		opIntegers: bytesType, opJSON: bytesType}
-	predicateSchema = &schema{"Predicate", []string{"", "table", "where"}}
-	integersSchema  = &schema{"Integers", []string{"", "values"}}
+	operationSchema = &schema{"Operation", []field{
+		opRead:           {name: "read", wire: bytesType, oneof: opOn},
+		opWrite:          {name: "write", wire: bytesType, oneof: opOn},
+		opAppend:         {name: "append", wire: bytesType, oneof: opOn},
+		opPredicateRead:  {name: "predicate_read", wire: bytesType, oneof: opOn},
+		opPredicateWrite: {name: "predicate_write", wire: bytesType, oneof: opOn},
+		opInteger:        {name: "integer", wire: varintType, oneof: opValue},
+		opText:           {name: "text", wire: bytesType, oneof: opValue},
+		opNull:           {name: "null", wire: varintType, oneof: opValue},
+		opBoolean:        {name: "boolean", wire: varintType, oneof: opValue},
+		opNumber:         {name: "number", wire: fixed64, oneof: opValue},
+		opIntegers:       {name: "integers", wire: bytesType, oneof: opValue},
+		opJSON:           {name: "json", wire: bytesType, oneof: opValue},
+	}}
+	predicateSchema = &schema{"Predicate", []field{
+		predicateTable: {name: "table", wire: bytesType},
+		predicateWhere: {name: "where", wire: bytesType},
+	}}
+	integersSchema = &schema{"Integers", []field{integersValues: {name: "values"}}}
 
 	kindOf = [...]record.OpKind{opRead: record.Read, opWrite: record.Write, opAppend: record.Append,
 		opPredicateRead: record.PredicateRead, opPredicateWrite: record.PredicateWrite}
@@ -57,41 +68,12 @@ func (c *cursor) next() (body cursor, more bool) {
 	return cursor{}, false
 }
 
-// operationMin is how many bytes an operation has at least in its transaction: tag
-// and length, a key of one byte and an integer or null.
-const operationMin = 7
-
-// operations appends the operations that stand from c.p on.
-func (d *Decoder) operations(c *cursor, ops []record.Op) ([]record.Op, *reject.Error) {
-	for {
-		body, more := c.next()
-		if !more {
-			return ops, nil
-		}
-		ops = append(ops, record.Op{})
-		if err := d.operation(body, &ops[len(ops)-1]); err != nil {
-			return nil, err.UnderIndex(len(ops) - 1).Under("ops")
-		}
-	}
-}
-
 // operation sets *op, which is zero, to an operation.
 func (d *Decoder) operation(c cursor, op *record.Op) *reject.Error {
 	var set uint
 	for c.more() {
-		tag, err := c.tag()
+		number, err := operationSchema.field(&c, &set)
 		if err != nil {
-			return err
-		}
-		number := uint(tag >> 3)
-		if tag>>3 >= uint64(len(operationWire)) || operationWire[number] != tag&7 {
-			return operationSchema.unknown(tag)
-		}
-		oneof := uint(opValue)
-		if number <= opPredicateWrite {
-			oneof = opOn
-		}
-		if err := operationSchema.seen(&set, number, oneof); err != nil {
 			return err
 		}
 		if number <= opPredicateWrite {
@@ -100,7 +82,7 @@ func (d *Decoder) operation(c cursor, op *record.Op) *reject.Error {
 			op.Value, err = d.value(&c, number)
 		}
 		if err != nil {
-			return err.Under(operationSchema.fields[number])
+			return err.Under(operationSchema.fields[number].name)
 		}
 	}
 	switch {
@@ -138,15 +120,8 @@ func (d *Decoder) target(c *cursor, number uint, op *record.Op) *reject.Error {
 	}
 	var set uint
 	for in.more() {
-		tag, err := in.tag()
+		number, err := predicateSchema.field(&in, &set)
 		if err != nil {
-			return err
-		}
-		number := uint(tag >> 3)
-		if tag>>3 > predicateWhere || tag&7 != bytesType {
-			return predicateSchema.unknown(tag)
-		}
-		if err := predicateSchema.seen(&set, number, 0); err != nil {
 			return err
 		}
 		what, to := "the table", &op.Key
@@ -155,16 +130,11 @@ func (d *Decoder) target(c *cursor, number uint, op *record.Op) *reject.Error {
 		}
 		name, err := in.name(what)
 		if err != nil {
-			return err.Under(predicateSchema.fields[number])
+			return err.Under(predicateSchema.fields[number].name)
 		}
 		*to = d.names.String(name)
 	}
-	for number := uint(predicateTable); number <= predicateWhere; number++ {
-		if set&(1<<number) == 0 {
-			return predicateSchema.missing(number)
-		}
-	}
-	return nil
+	return predicateSchema.missing(set, predicateTable, predicateWhere)
 }
 
 // value takes a value of the kind that the field's number says.

@@ -15,7 +15,7 @@ import (
 // pack adds the transaction to out.
 func (d *Decoder) pack(c cursor, out *packed.Chunk) *reject.Error {
 	var h packed.Head
-	_, from, err := d.head(&c, &h)
+	from, err := d.head(&c, &h)
 	if err != nil {
 		return err
 	}

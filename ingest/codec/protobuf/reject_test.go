@@ -76,10 +76,11 @@ func TestMessages(t *testing.T) {
 func TestTooLargeAndTooSmall(t *testing.T) {
 	d := New(codec.Options{SizeMax: 10})
 	var c packed.Chunk
-	if err := d.Pack(nil, &c); err == nil || !strings.Contains(err.Error(), "missing-field") {
+	var e assemble.Event
+	if _, err := d.Message(nil, &c, &e); err == nil || !strings.Contains(err.Error(), "missing-field") {
 		t.Errorf("an empty message: %v", err)
 	}
-	if err := d.Pack(sample()[0], &c); err == nil || !strings.Contains(err.Error(), "too-large") || c.Len() != 0 {
+	if _, err := d.Message(sample()[0], &c, &e); err == nil || !strings.Contains(err.Error(), "too-large") || c.Len() != 0 {
 		t.Errorf("%v, %d records", err, c.Len())
 	}
 }
@@ -88,7 +89,7 @@ func TestTooLargeAndTooSmall(t *testing.T) {
 func TestLongHistory(t *testing.T) {
 	for _, length := range []int{codec.HistoryMax, codec.HistoryMax + 1} {
 		name := protowire.AppendBytes
-		field := func(n protowire.Number, b []byte) []byte {
+		in := func(n protowire.Number, b []byte) []byte {
 			return name(protowire.AppendTag(nil, n, protowire.BytesType), b)
 		}
 		db := []byte(strings.Repeat("d", length))
@@ -109,7 +110,7 @@ func TestLongHistory(t *testing.T) {
 			}
 			var chunk packed.Chunk
 			var e assemble.Event
-			_, refused := New(codec.Options{}).Message(field(number, append(inner, field(of, db)...)), &chunk, &e)
+			_, refused := New(codec.Options{}).Message(in(number, append(inner, in(of, db)...)), &chunk, &e)
 			if long := length > codec.HistoryMax; long != (refused != nil) || long && !strings.Contains(refused.Error(), "1025 bytes") {
 				t.Errorf("%s, %d bytes: %v", what, length, refused)
 			}
