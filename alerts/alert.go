@@ -184,6 +184,9 @@ var ErrUnproved = errors.New("the alert's evidence does not prove it; please rep
 // records of it are no longer there.
 func New(v verdict.Violation, ctx Context) (Alert, error) {
 	ctx = ctx.remembering()
+	if ctx.Judge != nil && len(v.Open) > 0 {
+		ctx.Judge = leaving(v.Open, ctx.Judge)
+	}
 	v = name.Plain(v, ctx.Lookup)
 	s := story{v: v, n: name.Of(v, ctx.Lookup, ctx.asked()), lookup: ctx.Lookup}
 	var err error

@@ -1,6 +1,8 @@
 package alerts
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/shrink"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -94,4 +96,19 @@ func (os outcomes) of(level verdict.Level, h record.Header) verdict.Outcome {
 		}
 	}
 	return verdict.Unknown
+}
+
+// leaving is a judge that says of levels that are left open only what follows from the others.
+func leaving(open []verdict.Level, judge shrink.Judge) shrink.Judge {
+	return func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+		if !slices.Contains(open, level) {
+			return judge(level, h, txns)
+		}
+		for _, l := range name.Ordered() {
+			if level.Implies(l) && !slices.Contains(open, l) && judge(l, h, txns) == verdict.Violated {
+				return verdict.Violated
+			}
+		}
+		return verdict.Unknown
+	}
 }

@@ -81,7 +81,9 @@ func Of(v verdict.Violation, lookup Lookup, asked Asked) Name {
 	n.ClockDependent = (v.ClockDependent || c.realTime) && !n.Instants
 	n.Divergence = n.Name == "lost-update" && k.diverges()
 	n.Phantom = phantom(v)
-	n.Weakest = weaker(c.weakest, v.Level)
+	if n.Weakest = weaker(c.weakest, v.Level); slices.Contains(v.Open, n.Weakest) {
+		n.Weakest = v.Level
+	}
 	n.Breaks = Breaks(n.Weakest, v.Level, asked)
 	n.Severity = severity(n)
 	return n

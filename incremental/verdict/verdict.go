@@ -271,6 +271,9 @@ type Violation struct {
 	Exhibits []Exhibit
 	// ClockDependent: the proof needs the recorded times.
 	ClockDependent bool
+	// Open are levels that may hold though the evidence breaks them: it says more than is known, such as an order of
+	// the rows of one statement. Level is none of them.
+	Open []Level
 }
 
 // Exhibit is the part of a transaction that a proof needs.

@@ -415,6 +415,7 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	q.explainer.find = lookup(q.Records)
 	q.leave(results)
 	q.unordered(results, w.choices)
+	q.claims(results)
 	if unique := q.Assume.UniqueValues; q.Assume.Coverage == record.CoveragePartial && (unique == nil || !*unique) {
 		q.suppose(results, w.choices)
 	}

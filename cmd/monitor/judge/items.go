@@ -180,6 +180,29 @@ func (q *Question) leave(results []verdict.Result) {
 	}
 }
 
+// claims has what breaks a level say of no other what is not known of it: what predicate writes hit may be otherwise, and
+// the rows of one statement have no order.
+func (q *Question) claims(results []verdict.Result) {
+	if q.items == nil {
+		return
+	}
+	for _, r := range results {
+		open := []verdict.Level{verdict.RC}
+		if q.items.Supposed {
+			open = verdict.Levels()
+		} else if !q.items.Several() {
+			continue
+		}
+		open = slices.DeleteFunc(open, func(l verdict.Level) bool { return l.Implies(r.Level) })
+		for i := range r.Violations {
+			v := &r.Violations[i]
+			if v.Open = open; slices.Contains(open, v.Level) {
+				v.Level = r.Level
+			}
+		}
+	}
+}
+
 // always tells whether a level is violated whatever predicate writes hit of which the records don't say it, as far as
 // that is few.
 func (q *Question) always(l verdict.Level) bool {

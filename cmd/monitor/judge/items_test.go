@@ -81,6 +81,34 @@ func judged(t *testing.T, txns []record.Transaction, header record.Header) (h re
 	return h, notes
 }
 
+// TestNoWeakerLevelIsClaimed: what breaks ra, but not what is weaker, as the rows of a statement have no order, or a
+// predicate write need not have hit what it met, is told to break nothing weaker, though its records by themselves do.
+func TestNoWeakerLevelIsClaimed(t *testing.T) {
+	for _, lines := range []string{
+		`{"session":"a","seq":1,"status":"committed","ops":[["w","t:2",{"v":3}]]}
+{"session":"b","seq":1,"status":"committed","ops":[["rp",{"table":"t","where":"v > 2"},{"t:1":{"v":3},"t:2":{"v":3}}]]}
+{"session":"a","seq":2,"status":"committed","ops":[["w","t:1",{"v":3}],["w","t:2",{"v":1}]]}
+`,
+		`{"session":"a","seq":1,"status":"committed","ops":[["w","t:2",{"v":1}]]}
+{"session":"a","seq":2,"status":"committed","ops":[["wp",{"table":"t","where":"v != 3"},{"set":{"v":2}}],["rp",{"table":"t","where":"v != 0"},{}]]}
+`,
+	} {
+		absent := record.InitialAbsent
+		h, _ := judged(t, decoded(t, lines), record.Header{Initial: &absent})
+		for _, r := range h.Results {
+			for _, a := range r.Anomalies {
+				if weakest, _ := verdict.ParseLevel(a.Alert.Weakest); !weakest.Implies(verdict.RA) || a.Alert.Breaks[0] != a.Level {
+					t.Errorf("%s: %s of %s breaks %v, the weakest is %s", r.Level, a.Name, a.Level, a.Alert.Breaks, a.Alert.Weakest)
+				}
+			}
+			l, _ := verdict.ParseLevel(r.Level)
+			if l != verdict.LIN && l.Implies(verdict.RA) != (r.Verdict == "violated") {
+				t.Errorf("%s: %s", r.Level, r.Verdict)
+			}
+		}
+	}
+}
+
 // TestTooMuchOfPredicates: where predicates come to more operations than there may be a level is as it is by definition, or unknown.
 func TestTooMuchOfPredicates(t *testing.T) {
 	open, told := 0, 0
@@ -155,6 +183,14 @@ func TestSupposedHits(t *testing.T) {
 		}
 		for _, r := range h.Results {
 			l, _ := verdict.ParseLevel(r.Level)
+			for _, a := range r.Anomalies {
+				for _, name := range append(a.Alert.Breaks, a.Alert.Weakest) {
+					if broken, _ := verdict.ParseLevel(name); some[broken] {
+						t.Fatalf("seed %d: %s is told to break %v, by definition it holds\n%s", seed, a.Name, broken,
+							script.Format(script.Script{Header: header, Txns: txns}))
+					}
+				}
+			}
 			switch {
 			case l == verdict.LIN:
 			case r.Verdict == "satisfied" && some[l]:
