@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,7 @@ import (
 var (
 	findDuration = flag.Duration("findings.duration", 0, "how long TestFindings runs each canary; 0: it is skipped")
 	findOnly     = flag.String("findings.only", "", "a regular expression: only findings whose names match; the others stay as they were found")
+	findMySQL    = flag.String("findings.mysql", "", "the address of a MySQL, which is no package of the stable Debian that servers are started from")
 	findMonitor  = flag.String("findings.monitor", "", "the program, if it has been built")
 )
 
@@ -108,6 +110,13 @@ var topologies = []topology{
 		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 3})
 	}, []setting{{"repeatable-read", "wsrep_sync_wait=0", ""}, {"repeatable-read", "wsrep_sync_wait=1", ""}, {"repeatable-read", "wsrep_sync_wait=7", ""},
 		{"serializable", "wsrep_sync_wait=0", ""}, {"serializable", "wsrep_sync_wait=1", ""}, {"serializable", "wsrep_sync_wait=7", ""}}},
+	{"mysql", "MySQL", "alone", func(t *testing.T, _ string) place {
+		address, err := url.Parse(*findMySQL)
+		if err != nil || address.Host == "" {
+			t.Skipf("SKIPPED: -findings.mysql %q is no address", *findMySQL)
+		}
+		return place{[]string{"--target", *findMySQL}, []string{address.User.String() + "@" + address.Host, "canary@db-1", address.Path, "/"}}
+	}, []setting{{"read-uncommitted", "", ""}, {"read-committed", "", "g1"}, {"repeatable-read", "", ""}, {"serializable", "", "ser"}}},
 	{"etcd", "etcd", "one member", func(t *testing.T, dir string) place {
 		e, err := databases.NewEtcd(t.Context(), dir)
 		missing(t, err)
