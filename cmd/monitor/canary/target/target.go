@@ -583,27 +583,31 @@ func inOne(ctx context.Context, db Database, n Node, steps ...func(context.Conte
 }
 
 // watchFor is for how long what a Space holds has to stay as it is before it is emptied or removed: longer than a
-// canary's pauses.
+// canary's pauses. What the statements of one that was just killed still do is over by then, and the next has to stay
+// as it is for five times as long.
 const watchFor = 2 * time.Second
 
 // unused refuses a Space that another canary is at work in, as emptying it would look as if the database had lost what
 // that one wrote. state is 0 for one that is empty, and else changes with what is there.
 func unused(ctx context.Context, state func(context.Context) (int64, error)) error {
 	before, err := state(ctx)
-	if err != nil || before == 0 {
-		return err
+	for _, quiet := range []time.Duration{watchFor, 5 * watchFor} {
+		if err != nil || before == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(quiet):
+		}
+		var after int64
+		if after, err = state(ctx); after == before {
+			return err
+		}
+		before = after
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(watchFor):
-	}
-	after, err := state(ctx)
-	if err == nil && after != before {
-		err = &Error{Option: "--target", What: "another canary is at work in " + Space + " there",
-			Do: "stop it first, or use another database"}
-	}
-	return err
+	return cmp.Or(err, error(&Error{Option: "--target", What: "another canary is at work in " + Space + " there",
+		Do: "stop it first, or use another database"}))
 }
 
 // stateOf is the state of a Space, in SQL: values and lists only grow.
