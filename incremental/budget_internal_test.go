@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -138,5 +139,33 @@ func drawer() string {
 		if !more || !strings.HasPrefix(name, "budget.") && !strings.HasSuffix(name, ".halted") {
 			return name
 		}
+	}
+}
+
+// What many readers of many versions force, in one engine that sees all before it answers, has room in
+// Options.BytesMax.
+func TestForcedEdgesHaveRoom(t *testing.T) {
+	const txns, keys, sessions, room = 2000, 100, 9, 1 << 20
+	taken := func(bytes int) int {
+		e := New(Options{Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, UniqueValues: true, BytesMax: bytes})
+		held, rng := make([]record.Value, keys), rand.New(rand.NewPCG(1, 1))
+		for i := range int64(txns) { // a write, and a transaction that reads all
+			n := rng.IntN(keys)
+			held[n] = record.Int(i)
+			e.Step(&record.Transaction{Session: fmt.Sprint("w", i%sessions), Seq: i / sessions, HasSeq: true, ID: fmt.Sprint("w", i), Ops: []record.Op{{Kind: record.Write, Key: fmt.Sprint("k", n), Value: held[n]}}}, 0)
+			r := record.Transaction{Session: fmt.Sprint("r", i), HasSeq: true, ID: fmt.Sprint("r", i)}
+			for n, v := range held {
+				r.Ops = append(r.Ops, record.Op{Kind: record.Read, Key: fmt.Sprint("k", n), Value: v})
+			}
+			e.Step(&r, 0)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		e.Close()
+		runtime.ReadMemStats(&after)
+		return int(after.TotalAlloc - before.TotalAlloc)
+	}
+	if all, some := taken(0), taken(room); some > all/2 {
+		t.Errorf("%d bytes are taken where there is room for %d, %d without a bound", some, room, all)
 	}
 }

@@ -179,7 +179,7 @@ func New(opt Options) *Engine {
 	if opt.Steps == 0 {
 		opt.Steps = defaultSteps
 	}
-	if opt.BytesMax == 0 {
+	if opt.BytesMax == 0 && opt.Online {
 		opt.BytesMax = defaultBytesMax
 	}
 	e := &Engine{opt: opt, nShared: map[verdict.Level]int{}, in: newIntake(), budget: budget.Unlimited(), seeds: none,
@@ -194,9 +194,9 @@ func New(opt Options) *Engine {
 	}
 	if opt.Online {
 		e.budget = &budget.Budget{}
-		e.budget.HeldMax = opt.BytesMax
 		e.budget.Grant(stepsAtFirst*opt.Steps, 0)
 	}
+	e.budget.HeldMax = opt.BytesMax
 	e.reads = e.budget.Share()
 	if opt.Stop != nil {
 		e.budget.Stop = e.halted

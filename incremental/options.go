@@ -62,8 +62,8 @@ type Options struct {
 	// level that wants it is satisfied any more, and only what the records show by themselves is
 	// found. 0 means the default.
 	Steps int
-	// BytesMax bounds in the same way, only online, the memory of what may grow with more than the transactions:
-	// closures, open pairs and what open reads may be of, over all levels. 0: a default of 256 MiB.
+	// BytesMax bounds in the same way the memory of what may grow with more than the transactions: closures, open
+	// pairs, edges that these force and what open reads may be of, over all levels. 0: online a default of 256 MiB.
 	BytesMax int
 	// BytesEach is how many more bytes each transaction grants, as closures grow with them.
 	BytesEach int

@@ -172,7 +172,7 @@ func (p *Polygraph) surveyOnce() int {
 	prev := make([]uint32, len(p.heads)) // by block: the one before of its key, from 1
 	dom := make([]bool, len(p.heads))    // by block: it comes after all before it
 	for n, h := range p.heads {
-		if p.Budget.Use(1); p.Budget.Stopped() {
+		if p.Budget.Use(1); p.Budget.Stopped() || !p.Budget.Roomy() {
 			break
 		}
 		k := p.tab.At(h).Key

@@ -156,9 +156,10 @@ func (p *Polygraph) updates(s slot, v vid) bool {
 	return false
 }
 
-// force adds an edge that is forced because the opposite edge closes a cycle.
+// force adds an edge that is forced because the opposite edge closes a cycle, which is a step.
 func (p *Polygraph) force(e, opposite graph.Edge) {
 	n := p.g.Len()
+	p.Budget.Use(1)
 	if !p.bulk {
 		p.addEdge(e, false)
 	} else if !p.reach.Reaches(e.From, e.To) {
@@ -166,6 +167,8 @@ func (p *Polygraph) force(e, opposite graph.Edge) {
 	}
 	if p.g.Len() > n && opposite.From != none {
 		p.forced = append(p.forced, forced{graph.EdgeID(n), opposite})
+		p.bytes += forcedBytes // one order may force very many
+		p.Budget.Hold(forcedBytes)
 	}
 }
 

@@ -296,12 +296,12 @@ func (p *Polygraph) tooMany() bool {
 }
 
 // pairBytes is what an open pair takes with its watches, and while its order is searched for, candidateBytes what a
-// candidate of an open choice does.
-const pairBytes, candidateBytes = 512, 64
+// candidate of an open choice does, and forcedBytes a forced edge, with why it is.
+const pairBytes, candidateBytes, forcedBytes = 512, 64, 64
 
-// hold tells the budget what the closure, the open pairs and the open choices take now.
+// hold tells the budget what the closure, the open pairs, the open choices and the forced edges take now.
 func (p *Polygraph) hold() {
-	now := p.reach.Bytes() + p.open*pairBytes + p.candidates*candidateBytes
+	now := p.reach.Bytes() + p.open*pairBytes + p.candidates*candidateBytes + len(p.forced)*forcedBytes
 	p.Budget.Hold(now - p.bytes)
 	p.bytes = now
 }

@@ -70,9 +70,9 @@ func (s *segments) look(undecided int64, without fedFlags, levels []verdict.Leve
 	for i := range s.seeds {
 		b.Add(&s.seeds[i])
 	}
-	for _, f := range s.fed {
+	for i, f := range s.fed {
 		t, err := s.source.record(f.ref, f.flags)
-		if err != nil || f.flags&base != 0 {
+		if err != nil || f.flags&base != 0 || i%lookLeast == 0 && s.stopped() {
 			return nil
 		}
 		b.Add(t)

@@ -10,6 +10,10 @@ import "github.com/isowatch/isowatch/ingest/record"
 // opBytes is about what an operation takes besides its texts, in a block and in an engine.
 const opBytes = 64
 
+// askedTimes is how often as much as its text what a predicate returned or hit takes, where it is judged: each row is
+// read or written then.
+const askedTimes = 8
+
 // knownBytes is about what a key that is known takes, by the same measure: its last write, and its part of
 // a checkpoint.
 const knownBytes = 64
@@ -39,7 +43,11 @@ func (c *Config) weigh(t *record.Transaction) uint32 {
 	bytes := opBytes * len(t.Ops)
 	for i := range t.Ops {
 		op := &t.Ops[i]
-		bytes += len(op.Key) + len(op.Value.Text) + len(op.Where)
+		value := len(op.Value.Text)
+		if op.Kind == record.PredicateRead || op.Kind == record.PredicateWrite {
+			value *= askedTimes
+		}
+		bytes += len(op.Key) + value + len(op.Where)
 	}
 	return uint32(c.weighs(bytes))
 }

@@ -51,6 +51,17 @@ func TestBytesOfASegmentAreBounded(t *testing.T) {
 	}
 }
 
+// What a predicate returned is read row by row where it is judged, and weighs as much.
+func TestRowsThatWereReturnedWeigh(t *testing.T) {
+	text := strings.Repeat("v", DefaultHeavy)
+	op := func(kind record.OpKind) uint32 {
+		return new(Config).weigh(&record.Transaction{Ops: []record.Op{{Kind: kind, Key: "t", Value: record.Value{Text: text}}}})
+	}
+	if read, asked := op(record.Read), op(record.PredicateRead); read != 2 || asked != askedTimes+1 {
+		t.Errorf("a read of %d bytes weighs %d, a predicate's %d", len(text), read, asked)
+	}
+}
+
 // Keys that are known take of the room of segments, the same after a restart and wherever they are, and
 // what there is to be found is found: also by who reads what was written long ago.
 func TestKnownKeysTakeRoomOfSegments(t *testing.T) {

@@ -39,6 +39,10 @@ func (a *setting) assume(v *stream.Violation) judge.Assumptions {
 // predicatesMax is how many anomalies of a level are told each time that a segment's predicates are judged.
 const predicatesMax = 16
 
+// predicatesShare is what part of the memory judging a segment's predicates may take: one in so many. Its engine, which
+// only counts them, takes little then.
+const predicatesShare = 2 * searchedShare
+
 // predicates is stream.Config.Predicates.
 func (w *worker) predicates(records *packed.Records, levels []verdict.Level,
 	unasked func(t int, key string) bool) ([]verdict.Result, func(i int) stream.Find) {
@@ -49,7 +53,7 @@ func (w *worker) predicates(records *packed.Records, levels []verdict.Level,
 		return verdict.NoReason
 	}
 	return judge.Question{Records: records, Levels: levels, Unasked: unasked, AnomaliesMax: predicatesMax, Stop: stop,
-		Conflicts: w.cfg.Solver.Conflicts, Assume: w.assume(&stream.Violation{Coverage: record.CoverageComplete})}.Part()
+		Conflicts: w.cfg.Solver.Conflicts, BytesMax: int(w.cfg.Memory / predicatesShare), Assume: w.assume(&stream.Violation{Coverage: record.CoverageComplete})}.Part()
 }
 
 // raise makes alerts of what was found, one for all levels that an anomaly breaks, and

@@ -51,6 +51,8 @@ type Question struct {
 	// Until is when Stop will answer for lack of time; zero: never. What is left of it is shared
 	// among the levels that are not decided.
 	Until time.Time
+	// BytesMax is what an engine may hold of what grows with more than the transactions; 0: no bound. See Part.
+	BytesMax int
 	// Unasked names what, of what transaction t read, is left out where there are predicates; may be nil. See Part.
 	Unasked func(t int, key string) bool
 	// Phase is told what is being done; may be nil.
@@ -109,8 +111,17 @@ func (q *Question) divide(n int) {
 	}
 }
 
-// stopEvery is how many transactions an engine takes between two looks at Stop.
+// stopEvery is how many transactions and operations are taken between two looks at Stop.
 const stopEvery = 1 << 10
+
+// halts tells whether to stop before t is taken, of which left counts until Stop is looked at; first at once.
+func (q *Question) halts(t *record.Transaction, left *int) bool {
+	if *left -= 1 + len(t.Ops); *left >= 0 {
+		return false
+	}
+	*left = stopEvery
+	return q.stopped() != verdict.NoReason
+}
 
 // Check judges a history at each level and fills in h, which has its names
 // already. An error means that a proof did not hold, which is a bug in the monitor,
@@ -352,17 +363,17 @@ func (q *Question) feed(w *work) (*incremental.Engine, bool) {
 		o.Bare, o.MaxViolations, o.Conflicts = true, 1, auxConflicts
 	}
 	o.Proof = q.Replay || q.Proved != nil || q.items != nil
-	o.Stop, o.ChoiceWork = q.stopped, w.choices
+	o.Stop, o.ChoiceWork, o.BytesMax = q.stopped, w.choices, q.BytesMax
 	s := q.Records.Summary()
 	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations}
 	e := incremental.New(o)
-	i, known := 0, make([]version.Key, q.Records.Names())
+	left, known := 0, make([]version.Key, q.Records.Names())
 	for n := range known {
 		known[n] = incremental.NoKey
 	}
 	var keys []version.Key // of a transaction: a name is looked up once
 	for t, numbers := range q.Records.Numbered() {
-		if i++; i%stopEvery == 1 && q.stopped() != verdict.NoReason {
+		if q.halts(t, &left) {
 			return nil, false // an engine that has not seen all writers must not be asked
 		}
 		keys = keys[:0]

@@ -3,7 +3,6 @@ package judge
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
@@ -82,7 +81,8 @@ func (q *Question) order() bool {
 			continue
 		}
 		r := verdict.Result{Level: l, Outcome: verdict.Satisfied, Order: order, ProvedBy: l}
-		if Replay(r, q.Assume, pack(q.items.Transactions(false)).Transactions()) == nil {
+		txns := q.pack(false).Transactions()
+		if q.stopped() == verdict.NoReason && Replay(r, q.Assume, txns) == nil {
 			q.decided = append(q.decided, r)
 		}
 	}
@@ -90,11 +90,16 @@ func (q *Question) order() bool {
 }
 
 // repack makes the records of what is asked of the predicates by now.
-func (q *Question) repack() { q.Records = pack(q.items.Transactions(false)) }
+func (q *Question) repack() { q.Records = q.pack(false) }
 
-func pack(txns iter.Seq[*record.Transaction]) *packed.Records {
+// pack makes them, or a part of them if it is to stop.
+func (q *Question) pack(few bool) *packed.Records {
 	var b packed.Builder
-	for t := range txns {
+	left := 0
+	for t := range q.items.Transactions(few) {
+		if q.halts(t, &left) {
+			break
+		}
 		b.Add(t)
 	}
 	return b.Records()
@@ -257,7 +262,7 @@ func (q *Question) unordered(results []verdict.Result, choices int) {
 	for _, ask := range []struct {
 		level   verdict.Level
 		records *packed.Records
-	}{{verdict.RC, pack(q.items.Transactions(true))}, {verdict.G1, q.Records}} {
+	}{{verdict.RC, q.pack(true)}, {verdict.G1, q.Records}} {
 		// g1 does not depend on the order, and what breaks it breaks rc
 		part := q.part()
 		part.Records = ask.records
@@ -272,22 +277,21 @@ func (q *Question) unordered(results []verdict.Result, choices int) {
 	results[i] = open
 }
 
-// partAsks is for Part, partItems how many operations there may be for predicates.
-const partAsks, partItems = 1000, 1 << 20
+// partAsks is for Part, partItems how many operations there may be for predicates, and itemBytes what one of them
+// takes, in an engine and beside it.
+const partAsks, partItems, itemBytes = 1000, 1 << 20, 256
 
 // Part judges records that have predicates, and are a part of a history, at several levels: what breaks them is in the
 // results, of which the i-th is of the transactions that find(i) finds, with registers in place of predicates. What
 // Unasked names was not read, as far as is known. None: the predicates can't be judged. What takes too long is left
 // open: after partAsks questions whether to stop, and one for every four records, each of which stands for some half
-// of a millisecond; or, where nothing is left out, 16 times as many.
+// of a millisecond; and what takes more than BytesMax.
 func (q Question) Part() (results []verdict.Result, find func(i int) func(verdict.TxnID) (*record.Transaction, bool)) {
 	q.Named, q.read = true, q.Records.Summary()
 	q.read.Missing = 0 // of a session a part is known
 	asked, most, stop := 0, partAsks+q.Records.Len()/4, q.Stop
-	if q.Unasked == nil {
-		most *= 16
-	} else {
-		q.itemsMax = partItems
+	if q.itemsMax = partItems; q.BytesMax > 0 {
+		q.itemsMax = min(partItems, q.BytesMax/itemBytes)
 	}
 	q.Stop = func() verdict.Reason {
 		if asked++; asked > most {

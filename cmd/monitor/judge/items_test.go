@@ -331,3 +331,22 @@ func TestOrderOfPredicates(t *testing.T) {
 		}
 	}
 }
+
+// TestPartIsBounded: how often it is asked whether to stop, and how many operations there are, is bounded where all of
+// a history is judged as well as where not all was asked.
+func TestPartIsBounded(t *testing.T) {
+	g, err := generate.New(generate.Config{Level: generate.SI, Workload: generate.Predicates, ReadShare: 0.5, Operations: 1, Transactions: 1500, Keys: 500, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := packed.Of(slices.Collect(g.Transactions()))
+	for _, unasked := range []func(int, string) bool{nil, func(int, string) bool { return false }} {
+		asked := 0
+		q := Question{Records: records, Levels: []verdict.Level{verdict.RC, verdict.SI}, AnomaliesMax: 1, BytesMax: 8 << 20, Unasked: unasked, Assume: Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
+			Stop: func() verdict.Reason { asked++; return verdict.NoReason }}
+		results, _ := q.Part()
+		if len(results) != 2 || results[0].Outcome != verdict.Unknown || asked > partAsks+records.Len()/4 {
+			t.Errorf("all: %v: asked %d times: %+v", unasked == nil, asked, results)
+		}
+	}
+}
