@@ -445,8 +445,8 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 			case <-going.Done():
 			}
 		}
-		halt()
 		a.log.Info().Msg("stopping") // whatever anybody is busy with
+		halt()
 	})()
 	in := &ingest{
 		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
