@@ -39,7 +39,7 @@ func looksAwdit(head []byte) bool {
 
 func readAwdit(in *input) ([]History, error) {
 	a := awdit{builder: newBuilder()}
-	err := in.lines(in.opt.RecordMax, func(line []byte) *reject.Error {
+	err := in.lines(in.opt.RecordMax, func(line []byte, _, _ int64) *reject.Error {
 		for len(line) > 0 {
 			// A separator may follow an operation on its line.
 			at := bytes.IndexAny(line, "=-")
@@ -71,10 +71,7 @@ func readAwdit(in *input) ([]History, error) {
 		return nil, err
 	}
 	a.endTransaction()
-	if len(a.txns) == 0 {
-		return nil, in.reject(reject.EmptyInput, "there is no operation in the file")
-	}
-	return []History{a.made(in.name, awditFormat, record.InitialAbsent, a.txns)}, nil
+	return one(a.made(in.name, awditFormat, record.InitialAbsent, a.txns, "there is no operation in the file"))
 }
 
 // awdit gathers lines into transactions.
@@ -129,9 +126,9 @@ func unsigned(field string, text []byte) (uint64, *reject.Error) {
 }
 
 // lines hands out the lines of a text that are not blank, without the blanks
-// around them, and puts the errors that take returns at their lines. A line has
-// at most longest bytes.
-func (in *input) lines(longest int, take func(line []byte) *reject.Error) error {
+// around them, and where they are; it puts the errors that take returns at their lines. A
+// line has at most longest bytes.
+func (in *input) lines(longest int, take func(line []byte, number, offset int64) *reject.Error) error {
 	lines := bufio.NewScanner(in.r)
 	lines.Buffer(make([]byte, min(longest, readBuffer)), longest)
 	number, offset := int64(0), int64(0)
@@ -146,13 +143,14 @@ func (in *input) lines(longest int, take func(line []byte) *reject.Error) error 
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		if err := take(line); err != nil {
+		if err := take(line, number, at); err != nil {
 			return in.at(err, number, at)
 		}
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return in.at(reject.New(reject.TooLarge, "the line has more than %d bytes", longest), number+1, offset)
+		return in.at(reject.New(reject.TooLarge, "the line has more than %d bytes%s", longest,
+			either(longest == in.opt.RecordMax, ", the limit of a record", "")), number+1, offset)
 	case err != nil && !errors.Is(err, io.EOF):
 		return err
 	}

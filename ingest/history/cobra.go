@@ -2,9 +2,9 @@ package history
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,8 +87,7 @@ func readCobraLog(in *input) ([]History, error) {
 	if err := c.log(in, 0, b); err != nil {
 		return nil, err
 	}
-	h, err := c.history()
-	return []History{h}, err
+	return one(c.history())
 }
 
 // cobra gathers the logs of one history.
@@ -181,19 +180,9 @@ func (c *cobra) parse(in *input, number int, b []byte, extra int) ([]record.Tran
 
 // history puts the sessions one after the other.
 func (c *cobra) history() (History, error) {
-	numbers := make([]int, 0, len(c.sessions))
-	total := 0
-	for n, txns := range c.sessions {
-		numbers = append(numbers, n)
-		total += len(txns)
-	}
-	slices.SortFunc(numbers, cmp.Compare[int])
-	if total == 0 {
-		return History{}, reject.New(reject.EmptyInput, "the logs have no transaction in them").At(whole(c.name))
-	}
-	txns := make([]record.Transaction, 0, total)
-	for _, n := range numbers {
+	var txns []record.Transaction
+	for _, n := range slices.Sorted(maps.Keys(c.sessions)) {
 		txns = append(txns, c.sessions[n]...)
 	}
-	return c.made(c.name, cobraFormat, record.InitialAbsent, txns), nil
+	return c.made(c.name, cobraFormat, record.InitialAbsent, txns, "the logs have no transaction in them")
 }

@@ -59,7 +59,6 @@ type dbcop struct {
 	r      *bufio.Reader
 	offset int64
 	doomed []int // the failed ones of the operations at hand
-	failed int   // operations left out
 }
 
 func readDbcop(in *input) ([]History, error) {
@@ -68,12 +67,7 @@ func readDbcop(in *input) ([]History, error) {
 	if err != nil {
 		return nil, d.explain(err)
 	}
-	if len(txns) == 0 {
-		return nil, in.reject(reject.EmptyInput, "the history has no transaction in it")
-	}
-	h := d.made(in.name, dbcopFormat, record.InitialZero, txns)
-	h.FailedOps = d.failed
-	return []History{h}, nil
+	return one(d.made(in.name, dbcopFormat, record.InitialZero, txns, noTransaction))
 }
 
 // explain gives a short read its reason.
@@ -182,7 +176,7 @@ func (d *dbcop) drop(status record.Status) {
 		if next < len(d.doomed) && d.doomed[next] == i {
 			next++
 			if status == record.Committed || op.Kind == record.Read {
-				d.failed++
+				d.left++
 				continue
 			}
 		}

@@ -47,8 +47,7 @@ type dbcopJSONAccess struct {
 type dbcopJSON struct {
 	builder
 	*jsonInput
-	names map[string]string
-	txns  []record.Transaction
+	txns []record.Transaction
 }
 
 func readDbcopJSON(in *input) ([]History, error) {
@@ -56,7 +55,7 @@ func readDbcopJSON(in *input) ([]History, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dbcopJSON{builder: newBuilder(), jsonInput: j, names: map[string]string{}}
+	d := &dbcopJSON{builder: newBuilder(), jsonInput: j}
 	t, err := d.Token()
 	if err != nil {
 		return nil, d.explain(err, "")
@@ -76,11 +75,8 @@ func readDbcopJSON(in *input) ([]History, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(d.txns) == 0 {
-		return nil, in.reject(reject.EmptyInput, "the history has no transaction in it")
-	}
 	zeroIsInitial(d.txns)
-	return []History{d.made(in.name, dbcopJSONFormat, record.InitialAbsent, d.txns)}, nil
+	return one(d.made(in.name, dbcopJSONFormat, record.InitialAbsent, d.txns, noTransaction))
 }
 
 // wrapped takes the fields of the object around the sessions.
@@ -176,11 +172,6 @@ func (d *dbcopJSON) event(e *dbcopJSONEvent) *reject.Error {
 	if err != nil {
 		return err.Under(field)
 	}
-	if known, ok := d.names[key]; ok {
-		key = known
-	} else {
-		d.names[key] = key
-	}
 	v := record.Null
 	if isNull := len(access.Version) == 0 || string(access.Version) == "null"; !isNull || kind == record.Write {
 		n, err := jsonNumber("version", access.Version)
@@ -189,6 +180,6 @@ func (d *dbcopJSON) event(e *dbcopJSONEvent) *reject.Error {
 		}
 		v = d.value(n)
 	}
-	d.ops = append(d.ops, record.Op{Kind: kind, Key: key, Value: v})
+	d.add(kind, key, v)
 	return nil
 }

@@ -61,12 +61,7 @@ func readDbcopYAML(in *input) ([]History, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(txns) == 0 {
-		return nil, in.reject(reject.EmptyInput, "the history has no transaction in it")
-	}
-	h := y.made(in.name, dbcopYAMLFormat, record.InitialZero, txns)
-	h.FailedOps = y.failed
-	return []History{h}, nil
+	return one(y.made(in.name, dbcopYAMLFormat, record.InitialZero, txns, noTransaction))
 }
 
 // blankHead empties the blank lines that text begins with, as YAML allows no tabs

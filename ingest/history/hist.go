@@ -55,7 +55,7 @@ func readHist(in *input) ([]History, error) {
 	names := map[string]string{}
 	var txns []record.Transaction
 	session, seq := uint64(0), 0
-	err := in.lines(in.opt.RecordMax, func(line []byte) *reject.Error {
+	err := in.lines(in.opt.RecordMax, func(line []byte, _, _ int64) *reject.Error {
 		if isDashes(line) {
 			session, seq = session+1, 0
 			return nil
@@ -89,11 +89,8 @@ func readHist(in *input) ([]History, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(txns) == 0 {
-		return nil, in.reject(reject.EmptyInput, "there is no transaction in the file")
-	}
 	zeroIsInitial(txns)
-	return []History{b.made(in.name, histFormat, record.InitialAbsent, txns)}, nil
+	return one(b.made(in.name, histFormat, record.InitialAbsent, txns, "there is no transaction in the file"))
 }
 
 // zeroIsInitial makes reads of version 0 reads of the initial state, unless a

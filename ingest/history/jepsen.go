@@ -34,32 +34,10 @@ func looksJepsenEDN(head []byte) bool {
 // firstEDNMap is head from its first map on, if that is what it begins with but
 // for comments, an opened list and a tag.
 func firstEDNMap(head []byte) ([]byte, bool) {
-	head = bytes.TrimPrefix(head, byteOrderMark)
-	for {
-		head = bytes.TrimLeft(head, " \t\r\n,")
-		if !bytes.HasPrefix(head, []byte(";")) {
-			break
-		}
-		_, head, _ = bytes.Cut(head, newline)
-	}
+	head = pastBlanks(bytes.TrimPrefix(head, byteOrderMark))
 	if len(head) > 0 && (head[0] == '[' || head[0] == '(') {
-		return firstInList(head[1:])
+		head = pastBlanks(head[1:])
 	}
-	return pastTag(head)
-}
-
-// firstInList is the first map behind the bracket of a list.
-func firstInList(head []byte) ([]byte, bool) {
-	for {
-		head = bytes.TrimLeft(head, " \t\r\n,")
-		if !bytes.HasPrefix(head, []byte(";")) {
-			return pastTag(head)
-		}
-		_, head, _ = bytes.Cut(head, newline)
-	}
-}
-
-func pastTag(head []byte) ([]byte, bool) {
 	if len(head) > 1 && head[0] == '#' && head[1] != '{' && head[1] != '_' {
 		brace := bytes.IndexAny(head, "{([\"")
 		if brace < 0 {
@@ -68,6 +46,17 @@ func pastTag(head []byte) ([]byte, bool) {
 		head = head[brace:]
 	}
 	return head, len(head) > 0 && head[0] == '{'
+}
+
+// pastBlanks is head without the blanks and comments that it begins with.
+func pastBlanks(head []byte) []byte {
+	for {
+		head = bytes.TrimLeft(head, " \t\r\n,")
+		if !bytes.HasPrefix(head, []byte(";")) {
+			return head
+		}
+		_, head, _ = bytes.Cut(head, newline)
+	}
 }
 
 // looksJepsenJSON recognises an object with a type of an operation's.
@@ -137,11 +126,7 @@ func readJepsen(in *input, format string) ([]History, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := pairEvents(events).history(in, format)
-	if err != nil {
-		return nil, err
-	}
-	return []History{h}, nil
+	return one(pairEvents(events).history(in, format))
 }
 
 // readEvents reads all events in order.

@@ -156,7 +156,7 @@ func (all attempts) history(in *input, format string) (History, error) {
 	if len(all.list) == 0 {
 		return History{}, in.reject(reject.EmptyInput, "there is no operation in the file")
 	}
-	e := encoder{in: in, names: map[string]string{}, workload: all.workload()}
+	e := encoder{in: in, workload: all.workload()}
 	if format == porcupineKV {
 		e.workload = workStrings
 	}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"github.com/isowatch/isowatch/ingest/codec/intern"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -130,11 +129,7 @@ type encoder struct {
 	in       *input
 	workload workload
 	initial  record.Initial
-	ops      []record.Op // of the transaction at hand
-	slab     intern.Slab[record.Op]
-	names    map[string]string
-	made     int // operations so far
-	left     int // nil reads that say nothing
+	gathered // left are nil reads that say nothing
 
 	elements []string // of a set: its keys, in order of appearance
 	known    map[string]bool
@@ -142,29 +137,6 @@ type encoder struct {
 	refused map[string][]record.Value
 	strings map[string]*stringKey // of Porcupine's store
 	byTime  bool                  // times tell which of several appends of a text a get shows
-}
-
-func (e *encoder) intern(s string) string {
-	if n, known := e.names[s]; known {
-		return n
-	}
-	e.names[s] = s
-	return s
-}
-
-func (e *encoder) op(kind record.OpKind, key string, v record.Value) {
-	e.ops = append(e.ops, record.Op{Kind: kind, Key: e.intern(key), Value: v})
-}
-
-func (e *encoder) take() []record.Op {
-	e.made += len(e.ops)
-	if len(e.ops) == 0 {
-		return nil
-	}
-	ops := e.slab.Take(len(e.ops))
-	copy(ops, e.ops)
-	e.ops = e.ops[:0]
-	return ops
 }
 
 // prepare looks at all operations for what the encoding of each depends on.
@@ -217,7 +189,7 @@ func (e *encoder) encode(a *attempt) error {
 				e.left++
 				continue
 			}
-			e.op(m.kind, m.key, m.value)
+			e.add(m.kind, m.key, m.value)
 		}
 		return nil
 	}
@@ -271,14 +243,14 @@ func (e *encoder) mutex(a *attempt) {
 	if a.f == "release" {
 		from, to = to, from
 	}
-	e.op(record.Read, mutexKey, from)
-	e.op(record.Write, mutexKey, to)
+	e.add(record.Read, mutexKey, from)
+	e.add(record.Write, mutexKey, to)
 }
 
 func (e *encoder) set(a *attempt) error {
 	switch {
 	case a.f == "add" || a.f == "write":
-		e.op(record.Write, setPrefix+nameOf(a.value), record.Value{Kind: record.KindBool, Text: "true"})
+		e.add(record.Write, setPrefix+nameOf(a.value), record.Value{Kind: record.KindBool, Text: "true"})
 	case a.f != "read":
 		return e.cannot(a)
 	case !a.says() || a.value == nil:
@@ -292,7 +264,7 @@ func (e *encoder) set(a *attempt) error {
 		for _, v := range list {
 			has[setPrefix+nameOf(v)] = true
 		}
-		if e.made+len(e.elements) > encodedMax {
+		if e.taken+len(e.elements) > encodedMax {
 			return a.bad(e.in, reject.TooLarge, "the reads of the set say more than %d times whether an element is in it",
 				encodedMax)
 		}
@@ -301,7 +273,7 @@ func (e *encoder) set(a *attempt) error {
 			if has[key] {
 				v = record.Value{Kind: record.KindBool, Text: "true"}
 			}
-			e.op(record.Read, key, v)
+			e.add(record.Read, key, v)
 		}
 	}
 	return nil
@@ -326,7 +298,7 @@ func (e *encoder) bank(a *attempt) error {
 		return a.bad(e.in, reject.WrongType, "want the map of accounts to balances, not %.60s", appendText(nil, a.value))
 	}
 	for _, b := range balances {
-		e.op(record.Read, nameOf(b.key), valueOf(untagged(b.value)))
+		e.add(record.Read, nameOf(b.key), valueOf(untagged(b.value)))
 	}
 	return nil
 }
@@ -339,7 +311,7 @@ func (e *encoder) blind(a *attempt) error {
 	case a.f != "add" && a.f != "transfer":
 		return e.cannot(a)
 	case a.status != record.Aborted:
-		e.op(record.Append, blindKey, record.Int(a.start))
+		e.add(record.Append, blindKey, record.Int(a.start))
 	}
 	return nil
 }
@@ -363,7 +335,7 @@ func (e *encoder) register(a *attempt) error {
 			e.left++
 			return nil
 		}
-		e.op(record.Read, key, valueOf(v))
+		e.add(record.Read, key, valueOf(v))
 	case "write":
 		e.write(a, key, valueOf(v))
 	case "cas":
@@ -372,10 +344,10 @@ func (e *encoder) register(a *attempt) error {
 		case err != nil:
 			return err
 		case a.refused:
-			e.op(record.Read, comparison(key, old), compared(old, false))
+			e.add(record.Read, comparison(key, old), compared(old, false))
 			return nil
 		case a.status != record.Aborted:
-			e.op(record.Read, key, old)
+			e.add(record.Read, key, old)
 		}
 		e.write(a, key, next)
 	case "add":
@@ -400,11 +372,11 @@ func (e *encoder) swap(a *attempt, v any) (old, next record.Value, err error) {
 
 // write writes a register, and what failed swaps compared it with.
 func (e *encoder) write(a *attempt, key string, v record.Value) {
-	e.op(record.Write, key, v)
+	e.add(record.Write, key, v)
 	if a.status == record.Aborted {
 		return // was never there to be compared with
 	}
 	for _, old := range e.refused[key] {
-		e.op(record.Write, comparison(key, old), compared(old, v == old))
+		e.add(record.Write, comparison(key, old), compared(old, v == old))
 	}
 }

@@ -17,12 +17,8 @@ type lined struct {
 }
 
 // order makes ids unique and sessions ordered, and returns how many records had
-// come before. The usual file, whose ids are SESSION#SEQ and whose sessions are in
-// order, is only looked through; O(n), else O(n log n).
+// come before. O(n log n).
 func (l *lined) order(in *input) (duplicates int, err error) {
-	if l.usual() {
-		return 0, nil
-	}
 	for i := range l.txns {
 		if t := &l.txns[i]; t.ID == "" { // no seq either: the line is all there is
 			t.ID = t.Session + "@" + strconv.FormatInt(l.lines[i], 10)
@@ -32,36 +28,6 @@ func (l *lined) order(in *input) (duplicates int, err error) {
 		return 0, err
 	}
 	return duplicates, l.sortSessions(in)
-}
-
-// usual tells whether every id is SESSION#SEQ and every session's seqs increase.
-// Then ids are unique, because the last # of an id splits it in one way.
-func (l *lined) usual() bool {
-	last := map[string]*int64{} // the seq, by session
-	for i := range l.txns {
-		t := &l.txns[i]
-		if !t.HasSeq || !isSessionSeq(t) {
-			return false
-		}
-		seq := last[t.Session]
-		if seq == nil {
-			seq = new(int64)
-			last[t.Session] = seq
-		} else if t.Seq <= *seq {
-			return false
-		}
-		*seq = t.Seq
-	}
-	return true
-}
-
-func isSessionSeq(t *record.Transaction) bool {
-	n := len(t.Session)
-	if len(t.ID) <= n+1 || t.ID[n] != '#' || t.ID[:n] != t.Session {
-		return false
-	}
-	var room [20]byte
-	return t.ID[n+1:] == string(strconv.AppendInt(room[:0], t.Seq, 10))
 }
 
 // deduplicate drops records that came before.

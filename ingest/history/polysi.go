@@ -148,7 +148,7 @@ const polysiPage = 1 << 14
 
 func readPolysi(in *input) ([]History, error) {
 	p := polysi{of: map[int64]int{}, seqs: map[int64]int{}, aborted: map[int64]int{}, last: polysiOp{txn: polysiAborted}}
-	err := in.lines(polysiLineMax, func(line []byte) *reject.Error {
+	err := in.lines(polysiLineMax, func(line []byte, _, _ int64) *reject.Error {
 		op, err := parsePolysi(line)
 		if err != nil {
 			return err

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -62,48 +61,24 @@ func readEtcdLog(in *input) ([]History, error) {
 	}
 	all := pairEvents(events)
 	all.etcdOutcomes()
-	h, err := all.history(in, porcupineLog)
-	if err != nil {
-		return nil, err
-	}
-	return []History{h}, nil
+	return one(all.history(in, porcupineLog))
 }
 
-func etcdEvents(in *input) ([]jepsenEvent, error) {
-	var events []jepsenEvent
-	lines := bufio.NewScanner(in.r)
-	lines.Buffer(nil, in.opt.RecordMax)
-	number, offset := int64(0), int64(0)
-	for lines.Scan() {
-		line := lines.Bytes()
-		number++
-		at := offset
-		offset += int64(len(line)) + 1
-		if number == 1 {
-			line = bytes.TrimPrefix(line, byteOrderMark)
-		}
-		e, err := etcdLine(in, bytes.TrimSpace(line))
-		if err != nil {
-			return nil, in.at(err, number, at)
-		}
-		if e.line, e.offset = number, at; !e.skip {
+func etcdEvents(in *input) (events []jepsenEvent, err error) {
+	err = in.lines(in.opt.RecordMax, func(line []byte, number, offset int64) *reject.Error {
+		e, err := etcdLine(in, line)
+		if e.line, e.offset = number, offset; !e.skip {
 			events = append(events, e)
 		}
-	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, in.at(reject.New(reject.TooLarge, "the line has more than %d bytes, the limit of a record",
-			in.opt.RecordMax), number+1, offset)
-	case err != nil:
-		return nil, err
-	}
-	return events, nil
+		return err
+	})
+	return events, err
 }
 
 func etcdLine(in *input, line []byte) (jepsenEvent, *reject.Error) {
 	_, text, found := bytes.Cut(line, etcdMark)
 	if !found {
-		if len(line) > 0 && !etcdOther.Match(line) {
+		if !etcdOther.Match(line) {
 			return jepsenEvent{}, reject.New(reject.ForeignBytes,
 				"want a line of a log, INFO  jepsen.util - 3 :invoke :read nil, not %.60q", line)
 		}

@@ -383,19 +383,19 @@ func (e *encoder) stringOp(a *attempt) error {
 	case a.f == "get" && !a.says():
 		e.left++
 	case a.f == "get":
-		e.op(record.Read, a.key, k.gets[a.end])
+		e.add(record.Read, a.key, k.gets[a.end])
 	case text == "" && a.f == "append": // changes nothing and shows nothing
 	case text == "":
-		e.op(record.Write, a.key, record.Null)
+		e.add(record.Write, a.key, record.Null)
 	default:
 		if found, shown := k.found[a]; shown && a.status != record.Aborted {
-			e.op(record.Read, a.key, found)
+			e.add(record.Read, a.key, found)
 		}
 		state := put(text)
 		if a.f == "append" {
 			state = k.appendedBy(a, text)
 		}
-		e.op(record.Write, a.key, state)
+		e.add(record.Write, a.key, state)
 	}
 	return nil
 }

@@ -123,7 +123,6 @@ type timekiller struct {
 	clocks [][2]clock // of txns: start, commit
 	ids    map[string]bool
 	keyOf  map[int64]string
-	sids   map[string]string
 	seqs   map[string]int // how many transactions a session has
 }
 
@@ -136,7 +135,7 @@ func readTimekiller(in *input, format string) ([]History, error) {
 		return nil, err
 	}
 	k := &timekiller{builder: newBuilder(), jsonInput: j, format: format, ids: map[string]bool{},
-		keyOf: map[int64]string{}, sids: map[string]string{}, seqs: map[string]int{}}
+		keyOf: map[int64]string{}, seqs: map[string]int{}}
 	if in.opt.Format == Auto && format == timekillerKV {
 		k.format = "" // the head had no list in it; what follows may
 	}
@@ -156,14 +155,12 @@ func readTimekiller(in *input, format string) ([]History, error) {
 	if err := k.end(true); err != nil {
 		return nil, err
 	}
-	if len(k.txns) == 0 {
-		return nil, in.reject(reject.EmptyInput, "the history has no transaction in it")
-	}
 	k.rank()
 	k.format = cmp.Or(k.format, format)
-	h, database := k.made(in.name, k.format, timekillerInitial(k.txns), k.txns), record.ClockDatabase
+	h, err := k.made(in.name, k.format, timekillerInitial(k.txns), k.txns, noTransaction)
+	database := record.ClockDatabase
 	h.Header.Clock = &database
-	return []History{h}, nil
+	return one(h, err)
 }
 
 // transaction takes in one element of the array.
@@ -179,10 +176,7 @@ func (k *timekiller) transaction(t *timekillerTxn) *reject.Error {
 	if err != nil {
 		return err
 	}
-	session, known := k.sids[sid]
-	if !known {
-		session, k.sids[sid] = sid, sid
-	}
+	session := k.intern(sid)
 	start, err := t.Sts.clock()
 	if err != nil {
 		return err.Under("sts")

@@ -44,12 +44,7 @@ func readUnpacked(in *input, r io.Reader, depth int) ([]History, error) {
 
 // unpack takes off compression, whatever is there. closer frees what it needed.
 func unpack(in *input, r io.Reader, depth int) (out io.Reader, closer func(), err error) {
-	closers := []func(){}
-	closer = func() {
-		for _, c := range closers {
-			c()
-		}
-	}
+	closer = func() {}
 	for ; ; depth++ {
 		b := bufio.NewReaderSize(r, readBuffer)
 		magic, err := b.Peek(4)
@@ -66,17 +61,17 @@ func unpack(in *input, r io.Reader, depth int) (out io.Reader, closer func(), er
 			closer()
 			return nil, nil, tooPacked(in)
 		}
-		src := &source{r: b}
+		src, before := &source{r: b}, closer
 		if isGzip {
 			var z *gzip.Reader
 			if z, err = gzip.NewReader(bufio.NewReaderSize(src, readBuffer)); err == nil {
-				closers = append(closers, func() { z.Close() })
+				closer = func() { z.Close(); before() }
 				r = &unpacked{in: in, kind: "gzip", src: src, r: z}
 			}
 		} else {
 			var z *zstd.Decoder
 			if z, err = zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30)); err == nil {
-				closers = append(closers, z.Close)
+				closer = func() { z.Close(); before() }
 				r = &unpacked{in: in, kind: "zstd", src: src, r: z}
 			}
 		}
@@ -172,16 +167,12 @@ func readTar(in *input, depth int) ([]History, error) {
 	files := tar.NewReader(in.r)
 	content := &tarContent{in, files}
 	for {
-		h, err := files.Next()
+		h, name, err := nextFile(files)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return nil, in.tarError(err)
-		}
-		name := path.Base(h.Name)
-		if h.Typeflag != tar.TypeReg || strings.HasPrefix(name, ".") || isCobraExtra(name) {
-			continue
 		}
 		part := &input{name: in.name + "!" + h.Name, opt: in.opt}
 		if number, ok := cobraLogName(name); ok && (in.opt.Format == Auto || in.opt.Format == cobraFormat) {
@@ -219,6 +210,19 @@ func readTar(in *input, depth int) ([]History, error) {
 		return nil, in.reject(reject.EmptyInput, "the tar has no history in it")
 	}
 	return out, nil
+}
+
+// nextFile is the next file of a tar that may be a history, and its name without the folders.
+func nextFile(files *tar.Reader) (h *tar.Header, name string, err error) {
+	for {
+		if h, err = files.Next(); err != nil {
+			return nil, "", err
+		}
+		name = path.Base(h.Name)
+		if h.Typeflag == tar.TypeReg && !strings.HasPrefix(name, ".") && !isCobraExtra(name) {
+			return h, name, nil
+		}
+	}
 }
 
 // tarContent reads a file of a tar, and gives errors their reason.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -122,20 +121,14 @@ func recogniseIn(in *input, r io.Reader, depth int) (string, error) {
 		return "", nil
 	}
 	files := tar.NewReader(in.r)
-	for {
-		h, err := files.Next()
-		if err != nil {
-			return "", nil // its end, or damage
-		}
-		name := path.Base(h.Name)
-		if h.Typeflag != tar.TypeReg || strings.HasPrefix(name, ".") || isCobraExtra(name) {
-			continue
-		}
-		if _, ok := cobraLogName(name); ok {
-			return cobraFormat, nil
-		}
-		return recogniseIn(&input{name: in.name, opt: in.opt}, files, depth+1)
+	_, name, err := nextFile(files)
+	if err != nil {
+		return "", nil // its end, or damage
 	}
+	if _, ok := cobraLogName(name); ok {
+		return cobraFormat, nil
+	}
+	return recogniseIn(&input{name: in.name, opt: in.opt}, files, depth+1)
 }
 
 // cobraLogs lists the names of the logs in a directory, sorted.
@@ -179,11 +172,7 @@ func openDir(dir string, opt Options) ([]History, error) {
 			return nil, err
 		}
 	}
-	h, err := c.history()
-	if err != nil {
-		return nil, err
-	}
-	return []History{h}, nil
+	return one(c.history())
 }
 
 // whole is the position of an input.

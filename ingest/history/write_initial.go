@@ -1,6 +1,7 @@
 package history
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -121,21 +122,21 @@ func (w *writer) missing() bool {
 	return record.Missing(w.txns) > 0
 }
 
-// external calls f with the places of the reads of a transaction that tell of
-// others: those of keys that it has not written by then, and all of lists.
-func (w *writer) external(t int, f func(i int) error) error {
-	wrote := map[string]bool{}
-	for i, op := range w.txns[t].Ops {
-		switch {
-		case op.Kind != record.Read:
-			wrote[op.Key] = true
-		case !wrote[op.Key] || w.lists[op.Key]:
-			if err := f(i); err != nil {
-				return err
+// external are the reads of a transaction that tell of others, and their places: those of keys that it has not
+// written by then, and all of lists.
+func (w *writer) external(t int) iter.Seq2[int, record.Op] {
+	return func(yield func(int, record.Op) bool) {
+		wrote := map[string]bool{}
+		for i, op := range w.txns[t].Ops {
+			switch {
+			case op.Kind != record.Read:
+				wrote[op.Key] = true
+			case wrote[op.Key] && !w.lists[op.Key]:
+			case !yield(i, op):
+				return
 			}
 		}
 	}
-	return nil
 }
 
 // parts are the values that op reads or writes: of a list that is read the elements.
@@ -172,8 +173,7 @@ func (w *writer) findCounting() {
 	for len(todo) > 0 {
 		t := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		_ = w.external(t, func(i int) error {
-			op := w.txns[t].Ops[i]
+		for _, op := range w.external(t) {
 			for _, v := range w.parts(op) {
 				for _, by := range maybe[version{op.Key, v}] {
 					if by != t && !w.counts[by] {
@@ -182,8 +182,7 @@ func (w *writer) findCounting() {
 					}
 				}
 			}
-			return nil
-		})
+		}
 	}
 }
 
@@ -227,8 +226,7 @@ func (w *writer) planMissing() error {
 		if !w.counts[t] {
 			continue
 		}
-		err := w.external(t, func(i int) error {
-			op := w.txns[t].Ops[i]
+		for i, op := range w.external(t) {
 			list := w.lists[op.Key]
 			if op.Value.IsNull() || !list && w.isInitial(op.Key, op.Value) {
 				return w.cannot(t, i, "it reads %s, which proves nothing as writes are missing (coverage: partial, or a hole in "+
@@ -240,10 +238,6 @@ func (w *writer) planMissing() error {
 						"are missing (coverage: partial, or a hole in seq), and one where none are", op.Value)
 				}
 			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
 	}
 	return nil
@@ -275,16 +269,11 @@ func (w *writer) planUnknownInitial() error {
 		if !w.counts[t] {
 			continue
 		}
-		err := w.external(t, func(i int) error {
-			op := w.txns[t].Ops[i]
+		for i, op := range w.external(t) {
 			if by, made := writer(op.Key, op.Value); !made && !w.lists[op.Key] && by != byNobody && by != t {
 				return w.cannot(t, i, "it reads %s, which key %.80q may have held at first, and which somebody who had read it "+
 					"put back: who of them it is from, the format would say", op.Value, op.Key)
 			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
 	}
 	first, err := w.firstValues(initially)
@@ -314,24 +303,19 @@ func (w *writer) firstValues(initially func(t int, op record.Op) bool) (map[stri
 			if !turn(t) {
 				continue
 			}
-			err := w.external(t, func(i int) error {
-				op := w.txns[t].Ops[i]
+			for i, op := range w.external(t) {
 				if !initially(t, op) {
-					return nil
+					continue
 				}
 				before, claimed := first[op.Key]
 				switch {
 				case !claimed:
 					first[op.Key] = claim{op.Value, w.txns[t].Status == record.Committed, t}
 				case before.value != op.Value && !before.sure && w.counts[t]:
-					return w.cannot(t, i, "it reads %.40s, and transaction %.80q reads %.40s, each of which is what key %.80q held "+
+					return nil, w.cannot(t, i, "it reads %.40s, and transaction %.80q reads %.40s, each of which is what key %.80q held "+
 						"at first if its transaction, whose outcome is unknown, took effect",
 						op.Value, w.txns[before.txn].ID, before.value, op.Key)
 				}
-				return nil
-			})
-			if err != nil {
-				return nil, err
 			}
 		}
 	}
@@ -342,12 +326,11 @@ func (w *writer) firstValues(initially func(t int, op record.Op) bool) (map[stri
 // It changes a copy of t's operations.
 func (w *writer) markInitial(t int, is func(record.Op) bool) {
 	var marked []int
-	_ = w.external(t, func(i int) error {
-		if is(w.txns[t].Ops[i]) {
+	for i, op := range w.external(t) {
+		if is(op) {
 			marked = append(marked, i)
 		}
-		return nil
-	})
+	}
 	if len(marked) == 0 {
 		return
 	}

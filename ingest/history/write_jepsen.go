@@ -2,12 +2,10 @@ package history
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -250,19 +248,12 @@ func (j *terms) term(b []byte, t, o int, v record.Value) ([]byte, error) {
 	case record.KindObject:
 		return b, j.w.cannot(t, o, "the value %.80s is an object, which the notation's readers take for a text", v)
 	case record.KindList:
-		var items []json.RawMessage
-		if err := json.Unmarshal([]byte(v.Text), &items); err != nil {
-			return b, j.w.cannot(t, o, "the list %.80s is no JSON: %v", v, err)
-		}
 		b = append(b, '[')
-		for i := range items {
-			item, err := codec.ParseValue(items[i])
-			if err != nil {
-				return b, j.w.cannot(t, o, "the list %.80s is no JSON: %v", v, err)
-			}
+		for i, item := range v.Elements() {
 			if i > 0 {
 				b = append(b, either[byte](j.json, ',', ' '))
 			}
+			var err error
 			if b, err = j.term(b, t, o, item); err != nil {
 				return b, err
 			}

@@ -1,11 +1,6 @@
 package history
 
-import (
-	"encoding/json"
-
-	"github.com/isowatch/isowatch/ingest/codec"
-	"github.com/isowatch/isowatch/ingest/record"
-)
+import "github.com/isowatch/isowatch/ingest/record"
 
 // Values on their way out. A format has one way to say that a key was read before
 // anybody wrote it, the history may have another, or none (initial any). So first
@@ -91,25 +86,14 @@ func (w *writer) numberValues() error {
 // items are the elements of a list that is read, in formats of lists, and else
 // the value itself.
 func (w *writer) items(t, i int, op record.Op) ([]record.Value, error) {
-	if !w.spec.lists || op.Kind != record.Read || op.Value.Kind != record.KindList {
-		if !w.spec.scalars && op.Kind == record.Read {
-			return nil, w.cannot(t, i, "it reads %.40s, which is no list", op.Value)
-		}
-		return []record.Value{op.Value}, nil
+	switch {
+	case op.Kind != record.Read:
+	case w.spec.lists && op.Value.Kind == record.KindList:
+		return op.Value.Elements(), nil
+	case !w.spec.scalars:
+		return nil, w.cannot(t, i, "it reads %.40s, which is no list", op.Value)
 	}
-	var raw []json.RawMessage
-	if err := json.Unmarshal([]byte(op.Value.Text), &raw); err != nil {
-		return nil, w.cannot(t, i, "the list %.40s is no JSON: %v", op.Value, err)
-	}
-	items := make([]record.Value, len(raw))
-	for j := range raw {
-		v, err := codec.ParseValue(raw[j])
-		if err != nil {
-			return nil, w.cannot(t, i, "the list %.40s is no JSON: %v", op.Value, err)
-		}
-		items[j] = v
-	}
-	return items, nil
+	return []record.Value{op.Value}, nil
 }
 
 // fits tells whether the format can say a value that is not the initial one.
