@@ -55,10 +55,8 @@ func (s Start) String() string {
 
 // ParseStart is the inverse of String.
 func ParseStart(s string) (Start, error) {
-	for i, n := range startNames {
-		if s == n {
-			return Start{At: StartAt(i)}, nil
-		}
+	if at, ok := record.Named[StartAt](startNames[:], s); ok {
+		return Start{At: at}, nil
 	}
 	t, ok := parseTime(s)
 	if !ok {
@@ -101,15 +99,6 @@ var overloadNames = [...]string{"block", "sample-sessions"}
 
 func (o Overload) String() string { return overloadNames[o] }
 
-func parseOverload(s string) (Overload, bool) {
-	for i, n := range overloadNames {
-		if n == s {
-			return Overload(i), true
-		}
-	}
-	return 0, false
-}
-
 // Bytes is an amount of memory or of disk.
 type Bytes int64
 
@@ -136,33 +125,18 @@ func (b Bytes) String() string {
 
 // ParseBytes is the inverse of String. A number without a unit is of bytes.
 func ParseBytes(s string) (Bytes, error) {
+	digits, size := s, int64(1)
 	for _, u := range byteUnits {
-		digits, ok := strings.CutSuffix(s, u.name)
-		if !ok {
-			continue
+		if cut, ok := strings.CutSuffix(s, u.name); ok {
+			digits, size = cut, u.size
+			break
 		}
-		if n, ok := wholeBytes(digits, u.size); ok {
-			return n, nil
-		}
-		return 0, errBytes(s)
 	}
-	if n, ok := wholeBytes(s, 1); ok {
-		return n, nil
-	}
-	return 0, errBytes(s)
-}
-
-// wholeBytes is digits times size, false if that is no amount.
-func wholeBytes(digits string, size int64) (Bytes, bool) {
 	n, err := strconv.ParseInt(strings.ReplaceAll(strings.TrimSpace(digits), "_", ""), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64/size {
-		return 0, false
+		return 0, fmt.Errorf("wants an amount such as 300MiB or 10GB, not %q", s)
 	}
-	return Bytes(n * size), true
-}
-
-func errBytes(s string) error {
-	return fmt.Errorf("wants an amount such as 300MiB or 10GB, not %q", s)
+	return Bytes(n * size), nil
 }
 
 // scalar is how a type is written in one YAML scalar.
@@ -189,21 +163,17 @@ func enum[T fmt.Stringer](name string, parse func(string) (T, bool), of ...strin
 	}
 }
 
+// named finds a value by its name.
+func named[T ~uint8](names []string) func(string) (T, bool) {
+	return func(s string) (T, bool) { return record.Named[T](names, s) }
+}
+
 // orList joins words as in "a, b or c".
 func orList(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
-}
-
-func parseValues(s string) (Values, bool) {
-	for i, n := range valuesNames {
-		if n == s {
-			return Values(i), true
-		}
-	}
-	return 0, false
 }
 
 // scalars are the types that have a written form of their own; strings, bools
@@ -262,8 +232,8 @@ var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[record.Clock]():    enum("word", record.ParseClock, "prune", "enforce", "ignore", "database"),
 	reflect.TypeFor[record.Coverage](): enum("word", record.ParseCoverage, "partial", "complete"),
 	reflect.TypeFor[record.Initial]():  enum("word", record.ParseInitial, "any", "absent", "zero"),
-	reflect.TypeFor[Values]():          enum("word", parseValues, "full", "hash", "none"),
-	reflect.TypeFor[Overload]():        enum("word", parseOverload, "block", "sample-sessions"),
+	reflect.TypeFor[Values]():          enum("word", named[Values](valuesNames[:]), valuesNames[:]...),
+	reflect.TypeFor[Overload]():        enum("word", named[Overload](overloadNames[:]), overloadNames[:]...),
 }
 
 // DurationMax is how long any duration of a configuration, and of a flag, may be: sums of

@@ -39,9 +39,8 @@ const replicasMax = 8
 // Time is linear in the number of versions kept, times the number of reads before for
 // ra; space is 24 bytes a version.
 type choice struct {
-	level  Level
-	tabled [][]version // by register, up to tableMax of them
-	few    map[ref][]version
+	table[[]version]
+	level Level
 
 	// replicas[r][o] is the step up to which replica r has what replica o committed.
 	replicas [][]int64
@@ -61,7 +60,7 @@ type seen struct {
 
 // newChoice makes the store; registers is how many of the keys are tabled.
 func newChoice(level Level, sessions, registers int) choice {
-	c := choice{level: level, tabled: make([][]version, registers), few: map[ref][]version{}}
+	c := choice{level: level, table: table[[]version]{tabled: make([][]version, registers)}}
 	if level == CC {
 		n := min(sessions, replicasMax)
 		c.replicas = make([][]int64, n)
@@ -72,16 +71,9 @@ func newChoice(level Level, sessions, registers int) choice {
 	return c
 }
 
-func (c *choice) versions(k ref) []version {
-	if k < int64(len(c.tabled)) {
-		return c.tabled[k]
-	}
-	return c.few[k]
-}
-
 // write adds a version. A transaction's last write of a key is the one that counts.
 func (c *choice) write(k ref, v version) {
-	vs := c.versions(k)
+	vs := c.get(k)
 	switch n := len(vs); {
 	case n == 0:
 		vs = append(make([]version, 0, 2), version{session: -1}, v)
@@ -95,11 +87,7 @@ func (c *choice) write(k ref, v version) {
 	default:
 		vs = append(vs, v)
 	}
-	if k < int64(len(c.tabled)) {
-		c.tabled[k] = vs
-	} else {
-		c.few[k] = vs
-	}
+	c.set(k, vs)
 }
 
 // begin begins the reads of a transaction. A stale one returns any versions, or is
@@ -141,7 +129,7 @@ func (c *choice) replica(session int) int { return session % len(c.replicas) }
 
 // read returns the value of a version, false if none of those kept will do.
 func (c *choice) read(k ref, rng *rand.Rand) (int64, bool) {
-	vs := c.versions(k)
+	vs := c.get(k)
 	if len(vs) == 0 {
 		c.seen = append(c.seen, seen{k, 0})
 		return 0, true
@@ -218,7 +206,7 @@ func (c *choice) goesWithEarlier(step int64) bool {
 		if s.step >= step {
 			continue
 		}
-		vs := c.versions(s.key)
+		vs := c.get(s.key)
 		for i := len(vs) - 1; i >= 0 && vs[i].step >= step; i-- {
 			if vs[i].step == step {
 				return false

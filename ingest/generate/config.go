@@ -34,10 +34,7 @@ var levelNames = [...]string{"sser", "ser", "strong-si", "si", "pc", "cc", "ra",
 func (l Level) String() string { return levelNames[l] }
 
 // ParseLevel finds a level by the name it has in verdicts.
-func ParseLevel(s string) (Level, bool) {
-	i := slices.Index(levelNames[:], s)
-	return Level(max(i, 0)), i >= 0
-}
+func ParseLevel(s string) (Level, bool) { return record.Named[Level](levelNames[:], s) }
 
 // atOnce tells whether a transaction reads and writes at one instant.
 func (l Level) atOnce() bool { return l == SSER || l == SER || l == LIN }
@@ -93,8 +90,7 @@ func (d Distribution) String() string { return distributionNames[d] }
 
 // ParseDistribution is the inverse of String.
 func ParseDistribution(s string) (Distribution, bool) {
-	i := slices.Index(distributionNames[:], s)
-	return Distribution(max(i, 0)), i >= 0
+	return record.Named[Distribution](distributionNames[:], s)
 }
 
 // Config says what history to make. Zero fields have the defaults that their

@@ -94,7 +94,7 @@ func New(cfg Config) (*Generator, error) {
 		g.lists = newLists(cfg.Keys)
 	case CTwitter:
 		g.twitter = newTwitter(cfg.Keys)
-		g.store = registers{names: g.twitter.names(), cells: make([]cell, 2*cfg.Keys)}
+		g.store = registers{names: g.twitter.names(), table: table[cell]{tabled: make([]cell, 2*cfg.Keys)}}
 	case Predicates:
 		g.rows = newRows(cfg.Keys)
 	case Mix:
@@ -103,8 +103,8 @@ func New(cfg Config) (*Generator, error) {
 		g.store = newRegisters(cfg.Keys)
 	}
 	if cfg.Level.chooses() {
-		g.choice = newChoice(cfg.Level, cfg.Sessions, len(g.store.cells))
-		g.store.cells = nil
+		g.choice = newChoice(cfg.Level, cfg.Sessions, len(g.store.tabled))
+		g.store.tabled = nil
 	}
 	g.drawer = NewDrawer(cfg, g.rng)
 	if cfg.Duplicates > 0 {
@@ -128,13 +128,18 @@ func (g *Generator) Len() int { return g.cfg.Transactions }
 
 // Header is what a reader must assume.
 func (g *Generator) Header() record.Header {
-	initial, sessions, coverage := g.cfg.Initial, record.SessionsKeep, record.CoverageComplete
-	h := record.Header{Initial: &initial, Sessions: &sessions, Coverage: &coverage}
+	h := headerOf(g.cfg.Initial)
 	if g.cfg.MaxSkew > 0 {
 		skew := int64(g.cfg.MaxSkew)
 		h.MaxSkew = &skew
 	}
 	return h
+}
+
+// headerOf is the header of a history that is complete, in the order of its sessions.
+func headerOf(initial record.Initial) record.Header {
+	sessions, coverage := record.SessionsKeep, record.CoverageComplete
+	return record.Header{Initial: &initial, Sessions: &sessions, Coverage: &coverage}
 }
 
 // Planting is an anomaly as it was planted.

@@ -82,10 +82,7 @@ func NewHard(cfg HardConfig) (*Hard, error) {
 }
 
 // Header is what a reader must assume.
-func (h *Hard) Header() record.Header {
-	initial, sessions, coverage := record.InitialAny, record.SessionsKeep, record.CoverageComplete
-	return record.Header{Initial: &initial, Sessions: &sessions, Coverage: &coverage}
-}
+func (h *Hard) Header() record.Header { return headerOf(record.InitialAny) }
 
 // Len is how many transactions there are.
 func (h *Hard) Len() int { return len(h.txns) }

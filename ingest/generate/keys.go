@@ -3,8 +3,8 @@ package generate
 import (
 	"math"
 	"strconv"
-	"strings"
 
+	"github.com/isowatch/isowatch/ingest/codec/intern"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -24,37 +24,43 @@ type cell struct {
 // tableMax is how many registers are tabled.
 const tableMax = 1 << 22
 
-// registers are what the store holds. Up to tableMax they are a table; beyond, only
-// those that were written are there, at some 35 bytes each.
-type registers struct {
-	names []string
-	cells []cell
-	few   map[int64]cell // in place of both
-	text  chunk
+// table is what there is of each register. Up to tableMax they are tabled; beyond, only those that were set are there,
+// at some 35 bytes each.
+type table[T any] struct {
+	tabled []T
+	few    map[ref]T
 }
 
-// chunk is where names are cut from, of which many share one allocation.
-type chunk struct{ text strings.Builder }
-
-// textChunk is how many bytes are allocated for names at once.
-const textChunk = 1 << 12
-
-// cut makes a string of a name.
-func (c *chunk) cut(name []byte) string {
-	if c.text.Cap()-c.text.Len() < len(name) {
-		c.text = strings.Builder{}
-		c.text.Grow(max(textChunk, len(name)))
+func (t *table[T]) get(k ref) T {
+	if k < int64(len(t.tabled)) {
+		return t.tabled[k]
 	}
-	from := c.text.Len()
-	c.text.Write(name)
-	return c.text.String()[from:]
+	return t.few[k]
+}
+
+func (t *table[T]) set(k ref, x T) {
+	switch {
+	case k < int64(len(t.tabled)):
+		t.tabled[k] = x
+	case t.few == nil:
+		t.few = map[ref]T{k: x}
+	default:
+		t.few[k] = x
+	}
+}
+
+// registers are what the store holds.
+type registers struct {
+	table[cell]
+	names []string // of those that are tabled
+	text  intern.Text
 }
 
 func newRegisters(n int) registers {
 	if n > tableMax {
-		return registers{few: map[int64]cell{}}
+		return registers{}
 	}
-	r := registers{names: make([]string, n), cells: make([]cell, n)}
+	r := registers{names: make([]string, n), table: table[cell]{tabled: make([]cell, n)}}
 	for i := range r.names {
 		r.names[i] = keyName(i)
 	}
@@ -62,26 +68,11 @@ func newRegisters(n int) registers {
 }
 
 func (r *registers) name(k ref) string {
-	if r.few == nil {
+	if k < int64(len(r.names)) {
 		return r.names[k]
 	}
 	var digits [24]byte
-	return r.text.cut(strconv.AppendInt(append(digits[:0], keyPrefix), k, 10))
-}
-
-func (r *registers) get(k ref) cell {
-	if r.few != nil {
-		return r.few[k]
-	}
-	return r.cells[k]
-}
-
-func (r *registers) set(k ref, c cell) {
-	if r.few != nil {
-		r.few[k] = c
-		return
-	}
-	r.cells[k] = c
+	return r.text.String(strconv.AppendInt(append(digits[:0], keyPrefix), k, 10))
 }
 
 const keyPrefix = 'k'

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 
+	"github.com/isowatch/isowatch/ingest/codec/intern"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -30,8 +30,7 @@ func Constructions() []string { return constructionNames[:] }
 
 // ParseConstruction is the construction of that name.
 func ParseConstruction(s string) (Construction, bool) {
-	i := slices.Index(constructionNames[:], s)
-	return Construction(max(i, 0)), i >= 0
+	return record.Named[Construction](constructionNames[:], s)
 }
 
 // Levels lists the levels at which the construction is valid if the graph has no
@@ -75,7 +74,7 @@ type Triangle struct {
 	cfg      TriangleConfig
 	adjacent [][]int32
 	names    []string // of x, by node
-	text     chunk
+	text     intern.Text
 }
 
 // NewTriangle makes the graph: time is quadratic in the number of nodes, space linear
@@ -124,10 +123,7 @@ func NewTriangle(cfg TriangleConfig) (*Triangle, error) {
 }
 
 // Header is what a reader must assume.
-func (t *Triangle) Header() record.Header {
-	initial, sessions, coverage := record.InitialAny, record.SessionsKeep, record.CoverageComplete
-	return record.Header{Initial: &initial, Sessions: &sessions, Coverage: &coverage}
-}
+func (t *Triangle) Header() record.Header { return headerOf(record.InitialAny) }
 
 // Len is how many transactions there are.
 func (t *Triangle) Len() int { return 2 * t.cfg.Nodes }
@@ -195,5 +191,5 @@ func (t *Triangle) reads(a int) []record.Op {
 func (t *Triangle) arrow(a, b int) string {
 	var buf [32]byte
 	name := strconv.AppendInt(append(buf[:0], 'y'), int64(a+1), 10)
-	return t.text.cut(strconv.AppendInt(append(name, '.'), int64(b+1), 10))
+	return t.text.String(strconv.AppendInt(append(name, '.'), int64(b+1), 10))
 }

@@ -188,9 +188,9 @@ func (g *Generator) grow(k ref) {
 	if g.cfg.Level.chooses() {
 		g.choice.tabled = append(g.choice.tabled, nil)
 	} else {
-		g.store.cells = append(g.store.cells, cell{})
+		g.store.tabled = append(g.store.tabled, cell{})
 	}
-	if n := len(g.choice.tabled) + len(g.store.cells); int64(n) != k+1 {
+	if n := len(g.choice.tabled) + len(g.store.tabled); int64(n) != k+1 {
 		panic(fmt.Sprintf("generate: can't happen, because tweets are numbered one after the other: %d places for register %d", n, k))
 	}
 }
@@ -209,11 +209,11 @@ func (g *Generator) fresh() int64 {
 
 func (g *Generator) tweetName(number int64) string {
 	var b [32]byte
-	return g.store.text.cut(strconv.AppendInt(append(b[:0], "tweet:"...), number, 10))
+	return g.store.text.String(strconv.AppendInt(append(b[:0], "tweet:"...), number, 10))
 }
 
 func (g *Generator) pairName(prefix string, a, b int32) string {
 	var buf [40]byte
 	name := strconv.AppendInt(append(buf[:0], prefix...), int64(a), 10)
-	return g.store.text.cut(strconv.AppendInt(append(name, ':'), int64(b), 10))
+	return g.store.text.String(strconv.AppendInt(append(name, ':'), int64(b), 10))
 }

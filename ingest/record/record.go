@@ -15,8 +15,15 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
+
+// Named is the value that has the name, of those that are called so in turn.
+func Named[T ~uint8](names []string, name string) (T, bool) {
+	i := slices.Index(names, name)
+	return T(max(i, 0)), i >= 0
+}
 
 // DefaultDB is the history a record belongs to when it names none.
 const DefaultDB = "default"
@@ -73,14 +80,7 @@ func (k OpKind) String() string {
 func (k OpKind) Writes() bool { return k == Write || k == Append }
 
 // ParseOpKind is the inverse of String.
-func ParseOpKind(s string) (OpKind, bool) {
-	for i, n := range opNames {
-		if n == s {
-			return OpKind(i), true
-		}
-	}
-	return 0, false
-}
+func ParseOpKind(s string) (OpKind, bool) { return Named[OpKind](opNames[:], s) }
 
 // Op is one micro-operation, in program order within its transaction.
 type Op struct {
@@ -125,14 +125,7 @@ var initialNames = [...]string{"any", "absent", "zero"}
 func (i Initial) String() string { return initialNames[i] }
 
 // ParseInitial is the inverse of String.
-func ParseInitial(s string) (Initial, bool) {
-	for i, n := range initialNames {
-		if n == s {
-			return Initial(i), true
-		}
-	}
-	return 0, false
-}
+func ParseInitial(s string) (Initial, bool) { return Named[Initial](initialNames[:], s) }
 
 // Clock says what the recorded times may be used for.
 type Clock uint8
@@ -161,14 +154,7 @@ var clockNames = [...]string{"prune", "enforce", "ignore", "database"}
 func (c Clock) String() string { return clockNames[c] }
 
 // ParseClock is the inverse of String.
-func ParseClock(s string) (Clock, bool) {
-	for i, n := range clockNames {
-		if n == s {
-			return Clock(i), true
-		}
-	}
-	return 0, false
-}
+func ParseClock(s string) (Clock, bool) { return Named[Clock](clockNames[:], s) }
 
 // Coverage says whether the input holds every write since the initial state.
 type Coverage uint8
@@ -186,14 +172,7 @@ var coverageNames = [...]string{"complete", "partial"}
 func (c Coverage) String() string { return coverageNames[c] }
 
 // ParseCoverage is the inverse of String.
-func ParseCoverage(s string) (Coverage, bool) {
-	for i, n := range coverageNames {
-		if n == s {
-			return Coverage(i), true
-		}
-	}
-	return 0, false
-}
+func ParseCoverage(s string) (Coverage, bool) { return Named[Coverage](coverageNames[:], s) }
 
 // Sessions says whether session order is part of the levels.
 type Sessions uint8
@@ -209,14 +188,7 @@ var sessionsNames = [...]string{"keep", "ignore"}
 func (s Sessions) String() string { return sessionsNames[s] }
 
 // ParseSessions is the inverse of String.
-func ParseSessions(s string) (Sessions, bool) {
-	for i, n := range sessionsNames {
-		if n == s {
-			return Sessions(i), true
-		}
-	}
-	return 0, false
-}
+func ParseSessions(s string) (Sessions, bool) { return Named[Sessions](sessionsNames[:], s) }
 
 // Header is the line a history file may open with: what a reader must assume
 // to judge it. A nil field is not stated.
