@@ -55,6 +55,15 @@ func (t *table) column(name string) int {
 	return slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
 }
 
+// all are the columns.
+func (t *table) all() []int {
+	all := make([]int, len(t.columns))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
 func (t *table) isKey(column int) bool { return slices.Contains(t.key, column) }
 
 // find is the table that a statement names; false: there is none, or several may be meant.
@@ -220,11 +229,7 @@ func (t *table) followers(seen map[*table]bool, deleted bool, columns []int) {
 		})
 		if hit && !seen[f.table] {
 			seen[f.table] = true
-			all := make([]int, len(f.table.columns))
-			for i := range all {
-				all[i] = i
-			}
-			f.table.followers(seen, true, all)
+			f.table.followers(seen, true, f.table.all())
 		}
 	}
 }

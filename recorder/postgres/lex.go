@@ -68,7 +68,7 @@ func lex(out []token, text string) ([]token, error) {
 			if n < 0 {
 				return out, errUnterminated
 			}
-			out = append(out, literal(value, false))
+			out = append(out, literal(value))
 			i += n
 		case c == '"':
 			value, n := quoted(text[i:], '"')
@@ -98,7 +98,7 @@ func lex(out []token, text string) ([]token, error) {
 			prefix, rest := strings.ToLower(word), text[i:]
 			switch {
 			case strings.HasPrefix(rest, "'") && (prefix == "e" || prefix == "b" || prefix == "x" || prefix == "n"):
-				_, n := sealed(rest, prefix == "e")
+				n := sealed(rest, prefix == "e")
 				if n < 0 {
 					return out, errUnterminated
 				}
@@ -135,8 +135,8 @@ func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 }
 
 // literal is a string; one with a backslash means something else where standard_conforming_strings is off.
-func literal(value string, isSealed bool) token {
-	if isSealed || strings.IndexByte(value, '\\') >= 0 {
+func literal(value string) token {
+	if strings.IndexByte(value, '\\') >= 0 {
 		return token{kind: tSealed}
 	}
 	return token{kind: tString, text: value}
@@ -162,21 +162,20 @@ func quoted(text string, quote byte) (string, int) {
 }
 
 // sealed is how long a string with a prefix is; escapes: a backslash takes the next character's meaning.
-func sealed(text string, escapes bool) (string, int) {
+func sealed(text string, escapes bool) int {
 	if !escapes {
-		return quoted(text, '\'')
+		_, n := quoted(text, '\'')
+		return n
 	}
 	for i := 1; i < len(text); i++ {
 		switch {
-		case text[i] == '\\':
-			i++
-		case text[i] == '\'' && i+1 < len(text) && text[i+1] == '\'':
+		case text[i] == '\\', text[i] == '\'' && i+1 < len(text) && text[i+1] == '\'':
 			i++
 		case text[i] == '\'':
-			return "", i + 1
+			return i + 1
 		}
 	}
-	return "", -1
+	return -1
 }
 
 // comment is how long a comment is, with those in it; -1: it does not end.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,6 @@ type operand struct {
 	n        int // of oLiteral and oParam
 	text     string
 	isNull   bool
-	isString bool // the constant or literal was in quotes
 	negative bool // of a number: a minus in front of it; of oDelta: taken away
 	by       *operand
 	cast     class // that it is cast to; notHeld: to none
@@ -88,7 +88,6 @@ type plan struct {
 	rows       [][]operand    // of vInsert
 	loose      bool           // it is not known which rows vInsert, vUpdate and vDelete write
 	sets       []assignment   // of vUpdate, and of vInsert for a row that is there
-	all        bool           // vUpdate: it is not known which columns are set
 	conflict   conflict       //
 	conflictOn []string       // its columns; nil: not given
 	returning  []string       // names of columns; * for all
@@ -104,6 +103,7 @@ type plan struct {
 type planner struct {
 	tokens []token
 	at     int
+	bad    bool // something else stands there than precise can read
 }
 
 // plansOf are the statements of a text whose tokens these are. A statement without tokens is none.
@@ -276,9 +276,9 @@ func (p *planner) define() *plan {
 }
 
 // precise reads a statement that writes. If it can't be read in full, what is written is the table that it names.
-func (p *planner) precise(read func(*plan) bool, v verb) *plan {
+func (p *planner) precise(read func(*plan), v verb) *plan {
 	out := &plan{verb: v}
-	if read(out) && p.at == len(p.tokens) {
+	if read(out); !p.bad && p.at == len(p.tokens) {
 		return out
 	}
 	return &plan{verb: vQuiet} // survey finds its table
@@ -345,158 +345,120 @@ func (p *planner) query() *plan {
 	return out
 }
 
-func (p *planner) insert(out *plan) bool {
+func (p *planner) insert(out *plan) {
 	p.at++
-	if !p.take("into") {
-		return false
-	}
-	var ok bool
-	if out.target, ok = p.name(); !ok {
-		return false
-	}
+	p.need("into")
+	out.target = p.table()
 	if p.take("as") {
-		if _, ok := p.column(); !ok {
-			return false
-		}
+		p.one()
 	}
 	if p.peek().is("(") {
-		if out.columns, ok = p.columns(); !ok {
-			return false
-		}
+		out.columns = p.columns()
 	}
-	if !p.take("values") {
-		return false
-	}
-	for {
-		row, ok := p.row(out.columns)
-		if !ok {
-			return false
-		}
-		out.rows = append(out.rows, row)
-		if !p.take(",") {
-			break
-		}
+	p.need("values")
+	for more := true; more; more = p.take(",") {
+		out.rows = append(out.rows, p.row(out.columns))
 	}
 	if p.take("on") {
-		if !p.take("conflict") {
-			return false
-		}
-		if p.peek().is("(") {
-			if out.conflictOn, ok = p.columns(); !ok {
-				return false
-			}
-		} else if p.take("on") {
-			return false // a constraint's name
-		}
-		if !p.take("do") {
-			return false
-		}
-		switch {
-		case p.take("nothing"):
-			out.conflict = conflictNothing
-		case p.take("update") && p.take("set"):
-			out.conflict = conflictUpdate
-			if !p.assignments(out, "returning") {
-				return false
-			}
-		default:
-			return false
-		}
+		p.conflict(out)
 	}
-	return p.returned(out)
+	p.returned(out)
 }
 
-func (p *planner) update(out *plan) bool {
+// conflict reads what stands behind ON.
+func (p *planner) conflict(out *plan) {
+	p.need("conflict")
+	switch {
+	case p.peek().is("("):
+		out.conflictOn = p.columns()
+	case p.peek().is("on"):
+		p.bad = true // a constraint's name
+	}
+	p.need("do")
+	switch {
+	case p.take("nothing"):
+		out.conflict = conflictNothing
+	case p.take("update") && p.take("set"):
+		out.conflict = conflictUpdate
+		p.assignments(out, "returning")
+	default:
+		p.bad = true
+	}
+}
+
+func (p *planner) update(out *plan) {
 	p.at++
 	p.take("only")
-	var ok bool
-	if out.target, ok = p.name(); !ok {
-		return false
-	}
+	out.target = p.table()
 	alias, ok := p.alias("set")
-	if !ok || !p.take("set") || !p.assignments(out, "where", "returning", "from") || p.peek().is("from") {
-		return false
-	}
-	out.loose = !p.take("where") || !p.conditions(out, out.target.table, alias, "returning")
-	return p.returned(out)
+	p.need("set")
+	p.assignments(out, "where", "returning", "from")
+	p.bad = p.bad || !ok || p.peek().is("from")
+	p.rest(out, alias)
 }
 
-func (p *planner) delete(out *plan) bool {
+func (p *planner) delete(out *plan) {
 	p.at++
-	if !p.take("from") {
-		return false
-	}
+	p.need("from")
 	p.take("only")
-	var ok bool
-	if out.target, ok = p.name(); !ok {
-		return false
-	}
+	out.target = p.table()
 	alias, ok := p.alias("where", "returning", "using")
-	if !ok || p.peek().is("using") {
-		return false
-	}
+	p.bad = p.bad || !ok || p.peek().is("using")
+	p.rest(out, alias)
+}
+
+// rest reads WHERE and RETURNING of what changes rows.
+func (p *planner) rest(out *plan, alias string) {
 	out.loose = !p.take("where") || !p.conditions(out, out.target.table, alias, "returning")
-	return p.returned(out)
+	p.returned(out)
 }
 
 // returned reads RETURNING, if there is one. What is no column alone is passed over.
-func (p *planner) returned(out *plan) bool {
-	if !p.take("returning") {
-		return true
-	}
-	for {
+func (p *planner) returned(out *plan) {
+	for more := p.take("returning"); more; more = p.take(",") {
 		item := p.until(",")
-		for i := range item { // old.x and new.x say which of the two is returned
-			if item[i].is("old") || item[i].is("new") || item[i].is("select") {
-				return false
-			}
-		}
 		switch {
-		case len(item) == 0:
-			return false
+		case len(item) == 0, slices.ContainsFunc(item, func(t token) bool {
+			return t.is("old") || t.is("new") || t.is("select") // old.x and new.x say which of the two is returned
+		}):
+			p.bad = true
 		case len(item) == 1 && (item[0].kind == tWord || item[0].kind == tQuoted) || len(item) == 1 && item[0].is("*"):
 			out.returning = append(out.returning, item[0].text)
 		case len(item) == 3 && item[1].is(".") && item[2].kind != tNumber:
 			out.returning = append(out.returning, item[2].text)
 		}
-		if !p.take(",") {
-			return true
-		}
 	}
 }
 
 // row reads the values of a row that is inserted.
-func (p *planner) row(columns []string) ([]operand, bool) {
-	if !p.take("(") {
-		return nil, false
-	}
-	var out []operand
-	for {
+func (p *planner) row(columns []string) (out []operand) {
+	p.list(func() {
 		v := p.operand(p.until(",", ")"), "")
 		if v.kind == oDelta || v.kind == oExcluded {
 			v = operand{}
 		}
 		out = append(out, v)
-		if p.take(")") {
-			return out, columns == nil || len(columns) == len(out)
-		}
-		if !p.take(",") {
-			return nil, false
-		}
+	})
+	p.bad = p.bad || columns != nil && len(columns) != len(out)
+	return out
+}
+
+// list reads what stands in parentheses, one after the other.
+func (p *planner) list(one func()) {
+	p.need("(")
+	one()
+	for p.take(",") {
+		one()
 	}
+	p.need(")")
 }
 
 // assignments reads what SET says, up to one of the words.
-func (p *planner) assignments(out *plan, ends ...string) bool {
-	for {
-		column, ok := p.column()
-		if !ok || !p.take("=") {
-			return false
-		}
+func (p *planner) assignments(out *plan, ends ...string) {
+	for more := true; more; more = p.take(",") {
+		column := p.one()
+		p.need("=")
 		out.sets = append(out.sets, assignment{column, p.operand(p.until(append([]string{","}, ends...)...), column)})
-		if !p.take(",") {
-			return true
-		}
 	}
 }
 
@@ -572,20 +534,13 @@ func closes(tokens []token) bool {
 
 // columnOf is the column that tokens name, of this table or any.
 func columnOf(tokens []token, table, alias string) (string, bool) {
-	if len(tokens) == 3 && tokens[1].is(".") && isName(tokens[0]) && tokens[0].text == cmpOr(alias, table) {
+	if len(tokens) == 3 && tokens[1].is(".") && isName(tokens[0]) && tokens[0].text == cmp.Or(alias, table) {
 		tokens = tokens[2:]
 	}
 	if len(tokens) == 1 && isName(tokens[0]) {
 		return tokens[0].text, true
 	}
 	return "", false
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // values are words that are no columns.
@@ -626,7 +581,7 @@ func (p *planner) operand(tokens []token, column string) operand {
 		t := tokens[0]
 		switch {
 		case t.kind == tNumber || t.kind == tString:
-			return operand{kind: oLiteral, n: t.n, isString: t.kind == tString}
+			return operand{kind: oLiteral, n: t.n}
 		case t.kind == tParam:
 			n, err := strconv.Atoi(t.text)
 			if err != nil || n < 1 {
@@ -663,8 +618,24 @@ func (p *planner) peek() token {
 
 func (p *planner) next() token {
 	t := p.peek()
-	p.at++
+	p.at = min(p.at+1, len(p.tokens))
 	return t
+}
+
+// need takes the word, which has to stand there.
+func (p *planner) need(word string) { p.bad = !p.take(word) || p.bad }
+
+// one reads the name of a column, which has to stand there, and table that of a table.
+func (p *planner) one() string {
+	c, ok := p.column()
+	p.bad = p.bad || !ok
+	return c
+}
+
+func (p *planner) table() name {
+	n, ok := p.name()
+	p.bad = p.bad || !ok
+	return n
 }
 
 // take goes on if the next token is the word.
@@ -700,22 +671,10 @@ func (p *planner) column() (string, bool) {
 }
 
 // columns reads names in parentheses.
-func (p *planner) columns() ([]string, bool) {
-	p.at++
+func (p *planner) columns() []string {
 	out := []string{}
-	for {
-		c, ok := p.column()
-		if !ok {
-			return nil, false
-		}
-		out = append(out, c)
-		if p.take(")") {
-			return out, true
-		}
-		if !p.take(",") {
-			return nil, false
-		}
-	}
+	p.list(func() { out = append(out, p.one()) })
+	return out
 }
 
 // name reads a table's name.

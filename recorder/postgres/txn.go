@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,7 +137,7 @@ type rowMap struct {
 // begin begins the session, whose name is known from here on.
 func (c *Connection) begin() {
 	n := strconv.FormatInt(c.capture.connections.Add(1), 10)
-	prefix := c.capture.options.Prefix + cmpOr(strings.ToValidUTF8(c.application, ""), "client") + "/" + n
+	prefix := c.capture.options.Prefix + cmp.Or(strings.ToValidUTF8(c.application, ""), "client") + "/" + n
 	c.session, c.first = c.capture.rec.Session(prefix), c.capture.rec.Session(prefix+"/initial")
 }
 
@@ -235,12 +236,13 @@ func (c *Connection) start(r *run) *run {
 // loseRows takes a statement that writes rows of a table, it is not known which, or deletes them.
 func (c *Connection) loseRows(p *plan, t *table) {
 	c.capture.loseTable(p, t)
-	all := make([]int, len(t.columns))
-	for i := range all {
-		all[i] = i
-	}
+	c.loseFollowers(p, t, true, t.all())
+}
+
+// loseFollowers takes a deletion of rows of a table, or a change of these columns, which other tables' rows follow.
+func (c *Connection) loseFollowers(p *plan, t *table, deleted bool, columns []int) {
 	follow := map[*table]bool{}
-	t.followers(follow, true, all)
+	t.followers(follow, deleted, columns)
 	for f := range follow {
 		c.capture.loseTable(p, f)
 	}
@@ -285,11 +287,7 @@ func (c *Connection) effects(r *run, t *table) {
 			unlisted = true
 		}
 	}
-	follow := map[*table]bool{}
-	t.followers(follow, p.verb == vDelete, columns)
-	for f := range follow {
-		c.capture.loseTable(p, f)
-	}
+	c.loseFollowers(p, t, p.verb == vDelete, columns)
 	if t.key == nil {
 		return
 	}

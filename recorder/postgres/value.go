@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
@@ -126,7 +127,7 @@ func decimal(text string, scaleMax int) (record.Value, bool) {
 	if scaleMax > 0 && len(part) > scaleMax-1 {
 		return record.Value{}, false
 	}
-	out := cmpOr(whole, "0")
+	out := cmp.Or(whole, "0")
 	if part != "" {
 		out += "." + part
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"runtime/debug"
@@ -192,7 +193,7 @@ func (c *Connection) startup(body []byte) bool {
 			c.searches = true
 		}
 	}
-	if cmpOr(database, user) != c.capture.catalog.Load().database {
+	if cmp.Or(database, user) != c.capture.catalog.Load().database {
 		c.ignored = true
 	}
 	c.begin()
