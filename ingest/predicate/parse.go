@@ -25,12 +25,12 @@ func Parse(text string) (*Predicate, error) {
 	}
 	p := parser{rest: text, size: len(text)}
 	p.advance()
-	n, err := p.disjunction(0)
-	if err == nil && p.kind != tokenEnd {
-		err = p.unexpected("the end, && or ||")
+	n := p.disjunction(0)
+	if p.kind != tokenEnd {
+		p.unexpected("the end, && or ||")
 	}
-	if err != nil {
-		return nil, err
+	if p.err != nil {
+		return nil, p.err
 	}
 	return &Predicate{n}, nil
 }
@@ -47,13 +47,14 @@ const (
 	tokenBad
 )
 
-// parser has one token in hand; what comes behind it is rest.
+// parser has one token in hand; what comes behind it is rest. The first error stays, and nothing comes behind it.
 type parser struct {
 	rest  string
 	size  int
 	kind  tokenKind
 	token string // what it says, without quotes
 	at    int    // where it began
+	err   error
 }
 
 // signs are tokens, longer ones before those that they begin with.
@@ -155,13 +156,21 @@ func (p *parser) json() int {
 	return i + 1
 }
 
-// unexpected is the error that the token in hand is none of what may stand there.
-func (p *parser) unexpected(want string) error {
+// fail ends the condition with an error.
+func (p *parser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+	p.rest, p.kind, p.token = "", tokenEnd, ""
+}
+
+// unexpected says that the token in hand is none of what may stand there.
+func (p *parser) unexpected(want string) {
 	found := "the end"
 	if p.kind != tokenEnd {
 		found = strconv.Quote(fmt.Sprintf("%.40s", p.token))
 	}
-	return fmt.Errorf("byte %d of the condition: want %s, found %s", p.at+1, want, found)
+	p.fail("byte %d of the condition: want %s, found %s", p.at+1, want, found)
 }
 
 // is tells whether the token in hand is a sign or, in any case of letters, a word.
@@ -181,29 +190,25 @@ func (p *parser) take(texts ...string) bool {
 	return true
 }
 
-func (p *parser) expect(text string) error {
+func (p *parser) expect(text string) {
 	if !p.take(text) {
-		return p.unexpected(strconv.Quote(text))
+		p.unexpected(strconv.Quote(text))
 	}
-	return nil
 }
 
-func (p *parser) disjunction(depth int) (node, error) {
+func (p *parser) disjunction(depth int) node {
 	return p.series(depth, true, p.conjunction, "||", "or")
 }
 
-func (p *parser) conjunction(depth int) (node, error) {
+func (p *parser) conjunction(depth int) node {
 	return p.series(depth, false, p.negation, "&&", "and")
 }
 
 // series takes conditions with one of the signs between them.
-func (p *parser) series(depth int, or bool, part func(int) (node, error), signs ...string) (node, error) {
+func (p *parser) series(depth int, or bool, part func(int) node, signs ...string) node {
 	var parts []node
 	for {
-		n, err := part(depth)
-		if err != nil {
-			return nil, err
-		}
+		n := part(depth)
 		if j, is := n.(junction); is && j.or == or {
 			parts = append(parts, j.parts...)
 		} else {
@@ -212,38 +217,31 @@ func (p *parser) series(depth int, or bool, part func(int) (node, error), signs 
 		switch {
 		case p.take(signs...):
 		case len(parts) == 1:
-			return parts[0], nil
+			return parts[0]
 		default:
-			return junction{or, parts}, nil
+			return junction{or, parts}
 		}
 	}
 }
 
-func (p *parser) negation(depth int) (node, error) {
+func (p *parser) negation(depth int) node {
 	if depth == depthMax {
-		return nil, fmt.Errorf("byte %d of the condition: more than %d parentheses and nots within each other", p.at+1,
-			depthMax)
+		p.fail("byte %d of the condition: more than %d parentheses and nots within each other", p.at+1, depthMax)
 	}
 	switch {
 	case p.take("!", "not"):
-		n, err := p.negation(depth + 1)
-		return not{n}, err
+		return not{p.negation(depth + 1)}
 	case p.take("("):
-		n, err := p.disjunction(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		return n, p.expect(")")
+		n := p.disjunction(depth + 1)
+		p.expect(")")
+		return n
 	}
 	return p.comparison()
 }
 
 // comparison takes what is compared, or a column or constant that is true or false by itself.
-func (p *parser) comparison() (node, error) {
-	left, err := p.operand()
-	if err != nil {
-		return nil, err
-	}
+func (p *parser) comparison() node {
+	left := p.operand()
 	if p.is("==", "=", "!=", "<>", "<", "<=", ">", ">=") {
 		op := p.token
 		switch op {
@@ -253,39 +251,33 @@ func (p *parser) comparison() (node, error) {
 			op = "!="
 		}
 		p.advance()
-		right, err := p.operand()
-		return comparison{left, right, op}, err
+		return comparison{left, p.operand(), op}
 	}
 	if p.take("is") {
 		negated := p.take("not")
-		return negate(negated, isNull{left}), p.expect("null")
+		p.expect("null")
+		return negate(negated, isNull{left})
 	}
 	negated := p.take("not")
 	switch {
 	case p.take("in"):
-		n, err := p.list(left)
-		return negate(negated, n), err
+		return negate(negated, p.list(left))
 	case p.take("between"):
-		low, err := p.operand()
-		if err != nil {
-			return nil, err
-		}
-		if err := p.expect("and"); err != nil {
-			return nil, err
-		}
-		high, err := p.operand()
-		return negate(negated, junction{parts: []node{comparison{left, low, ">="}, comparison{left, high, "<="}}}), err
+		low := p.operand()
+		p.expect("and")
+		return negate(negated, junction{parts: []node{comparison{left, low, ">="}, comparison{left, p.operand(), "<="}}})
 	case p.take("like"):
-		n, err := p.pattern(left)
-		return negate(negated, n), err
+		return negate(negated, p.pattern(left))
 	case negated:
-		return nil, p.unexpected("in, between or like")
+		p.unexpected("in, between or like")
 	case left.column != "":
-		return comparison{left, operand{constant: boolean("true")}, "=="}, nil
+		return comparison{left, operand{constant: boolean("true")}, "=="}
 	case left.constant.Kind == record.KindBool:
-		return always(left.constant.Text == "true"), nil
+		return always(left.constant.Text == "true")
+	default:
+		p.unexpected("a comparison")
 	}
-	return nil, p.unexpected("a comparison")
+	return nil
 }
 
 func negate(negated bool, n node) node {
@@ -295,54 +287,45 @@ func negate(negated bool, n node) node {
 	return n
 }
 
-func (p *parser) list(of operand) (node, error) {
+func (p *parser) list(of operand) node {
 	n := in{of: of}
-	if err := p.expect("("); err != nil {
-		return nil, err
-	}
-	for {
+	p.expect("(")
+	for more := true; more; more = p.take(",") {
 		at := p.at
-		o, err := p.operand()
-		if err == nil && o.column != "" {
-			err = fmt.Errorf("byte %d of the condition: want a constant, found the column %q", at+1, o.column)
-		}
-		if err != nil {
-			return nil, err
+		o := p.operand()
+		if o.column != "" {
+			p.fail("byte %d of the condition: want a constant, found the column %q", at+1, o.column)
 		}
 		n.list = append(n.list, o.constant)
-		if p.take(",") {
-			continue
-		}
-		slices.SortFunc(n.list, func(a, b record.Value) int { return strings.Compare(a.String(), b.String()) })
-		n.list = slices.Compact(n.list)
-		return n, p.expect(")")
 	}
+	slices.SortFunc(n.list, func(a, b record.Value) int { return strings.Compare(a.String(), b.String()) })
+	n.list = slices.Compact(n.list)
+	p.expect(")")
+	return n
 }
 
 // pattern takes the prefix of a like.
-func (p *parser) pattern(of operand) (node, error) {
+func (p *parser) pattern(of operand) node {
 	prefix, found := strings.CutSuffix(p.token, "%")
 	if p.kind != tokenText || !found || strings.ContainsAny(prefix, `%_\`) {
-		return nil, p.unexpected("a prefix, 'abc%', as other patterns are not understood")
+		p.unexpected("a prefix, 'abc%', as other patterns are not understood")
 	}
 	p.advance()
-	return startsWith{of, prefix}, nil
+	return startsWith{of, prefix}
 }
 
 func boolean(text string) record.Value { return record.Value{Kind: record.KindBool, Text: text} }
 
 // operand takes a column or a constant.
-func (p *parser) operand() (operand, error) {
-	var o operand
+func (p *parser) operand() (o operand) {
 	switch {
 	case p.kind == tokenText:
 		o.constant = record.String(p.token)
 	case p.kind == tokenNumber:
-		v, ok := number(p.token)
-		if !ok {
-			return o, p.unexpected("a number")
+		var ok bool
+		if o.constant, ok = number(p.token); !ok {
+			p.unexpected("a number")
 		}
-		o.constant = v
 	case p.is("true", "false"):
 		o.constant = boolean(strings.ToLower(p.token))
 	case p.is("null"):
@@ -350,10 +333,10 @@ func (p *parser) operand() (operand, error) {
 		p.kind == tokenWord && !reserved(p.token):
 		o.column = p.token
 	default:
-		return o, p.unexpected("a column or a constant")
+		p.unexpected("a column or a constant")
 	}
 	p.advance()
-	return o, nil
+	return o
 }
 
 // number is a constant as a record has it: an int64, or other digits that JSON allows.

@@ -1,6 +1,7 @@
 package predicate
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -314,13 +315,7 @@ func (j junction) compares(kinds map[string][]record.Value) error {
 func compare(a, b record.Value) (int, error) {
 	switch {
 	case a.Kind == record.KindInt && b.Kind == record.KindInt:
-		switch {
-		case a.Num < b.Num:
-			return -1, nil
-		case a.Num > b.Num:
-			return 1, nil
-		}
-		return 0, nil
+		return cmp.Compare(a.Num, b.Num), nil
 	case isNumber(a) && isNumber(b):
 		x, err := exact(a)
 		if err != nil {
