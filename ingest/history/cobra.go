@@ -180,9 +180,10 @@ func (c *cobra) parse(in *input, number int, b []byte, extra int) ([]record.Tran
 
 // history puts the sessions one after the other.
 func (c *cobra) history() (History, error) {
-	var txns []record.Transaction
+	var sessions [][]record.Transaction
 	for _, n := range slices.Sorted(maps.Keys(c.sessions)) {
-		txns = append(txns, c.sessions[n]...)
+		sessions = append(sessions, c.sessions[n])
 	}
-	return c.made(c.name, cobraFormat, record.InitialAbsent, txns, "the logs have no transaction in them")
+	return c.made(c.name, cobraFormat, record.InitialAbsent, slices.Concat(sessions...),
+		"the logs have no transaction in them")
 }

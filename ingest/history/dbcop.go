@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"time"
 	"unicode/utf8"
 
@@ -35,112 +36,81 @@ const (
 // looksDbcop recognises the three texts, of which two are times.
 func looksDbcop(head []byte) bool {
 	d := dbcop{in: &input{}, r: bufio.NewReader(bytes.NewReader(head))}
-	if _, err := d.take(dbcopFixed); err != nil {
-		return false
-	}
+	d.take(dbcopFixed)
 	for i := range 3 {
-		text, err := d.str()
-		if err != nil || !utf8.ValidString(text) {
-			return false
-		}
-		if i == 0 {
-			continue
-		}
-		if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
+		text := d.str()
+		_, err := time.Parse(time.RFC3339Nano, text)
+		if d.err != nil || !utf8.ValidString(text) || i > 0 && err != nil {
 			return false
 		}
 	}
 	return true
 }
 
+// dbcop reads on after an error, which stays the first, zeros and without a session, transaction or event more.
 type dbcop struct {
 	builder
 	in     *input
 	r      *bufio.Reader
 	offset int64
 	doomed []int // the failed ones of the operations at hand
+	err    error
 }
 
 func readDbcop(in *input) ([]History, error) {
 	d := dbcop{builder: newBuilder(), in: in, r: in.r}
-	txns, err := d.history()
-	if err != nil {
-		return nil, d.explain(err)
+	txns := d.history()
+	if errors.Is(d.err, io.ErrUnexpectedEOF) && reject.From(d.err) == nil { // a short read
+		e := in.reject(reject.Truncated, "the history ends in the middle")
+		e.Field = fmt.Sprintf("byte %d", d.offset)
+		d.err = e
+	}
+	if d.err != nil {
+		return nil, d.err
 	}
 	return one(d.made(in.name, dbcopFormat, record.InitialZero, txns, noTransaction))
 }
 
-// explain gives a short read its reason.
-func (d *dbcop) explain(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) && reject.From(err) == nil {
-		e := d.in.reject(reject.Truncated, "the history ends in the middle")
-		e.Field = fmt.Sprintf("byte %d", d.offset)
-		return e
+func (d *dbcop) bad(at string, format string, args ...any) {
+	if d.err == nil {
+		e := d.in.reject(reject.BadStructure, format, args...)
+		e.Pos.Offset, e.Field = d.offset, at
+		d.err = e
 	}
-	return err
 }
 
-func (d *dbcop) bad(at string, format string, args ...any) error {
-	e := d.in.reject(reject.BadStructure, format, args...)
-	e.Pos.Offset, e.Field = d.offset, at
-	return e
-}
-
-func (d *dbcop) history() ([]record.Transaction, error) {
-	fixed, err := d.take(dbcopFixed)
-	if err != nil {
-		return nil, err
-	}
+func (d *dbcop) history() []record.Transaction {
+	fixed := d.take(dbcopFixed)
 	nodes, perNode := binary.LittleEndian.Uint64(fixed[8:]), binary.LittleEndian.Uint64(fixed[24:])
 	for range 3 {
-		if _, err := d.str(); err != nil {
-			return nil, err
-		}
+		d.str()
 	}
 	// What the head says of the size is a hint, believed within bounds.
 	const hintMax = 1 << 16
 	txns := make([]record.Transaction, 0, min(min(nodes, hintMax)*min(perNode, hintMax), hintMax))
-	sessions, err := d.count()
-	if err != nil {
-		return nil, err
-	}
-	for s := range sessions {
-		count, err := d.count()
-		if err != nil {
-			return nil, err
-		}
+	for s := range d.each() {
 		session := d.session(s)
-		for t := range count {
-			txn, err := d.transaction(session, t)
-			if err != nil {
-				return nil, err
-			}
-			txns = append(txns, txn)
+		for t := range d.each() {
+			txns = append(txns, d.transaction(session, t))
 		}
 	}
-	if _, err := d.r.Peek(1); err != io.EOF {
-		if isReadError(err) {
-			return nil, err
-		}
-		return nil, d.bad(fmt.Sprintf("byte %d", d.offset), "something follows the last session")
+	if d.err != nil {
+		return nil
 	}
-	return txns, nil
+	if _, err := d.r.Peek(1); isReadError(err) {
+		d.err = err
+	} else if err != io.EOF {
+		d.bad(fmt.Sprintf("byte %d", d.offset), "something follows the last session")
+	}
+	return txns
 }
 
-func (d *dbcop) transaction(session string, t uint64) (record.Transaction, error) {
-	events, err := d.count()
-	if err != nil {
-		return record.Transaction{}, err
-	}
+func (d *dbcop) transaction(session string, t uint64) record.Transaction {
 	d.ops, d.doomed = d.ops[:0], d.doomed[:0]
-	for e := range events {
-		b, err := d.take(dbcopEvent)
-		if err != nil {
-			return record.Transaction{}, err
-		}
+	for e := range d.each() {
+		b := d.take(dbcopEvent)
 		if b[0] > 1 || b[17] > 1 {
-			return record.Transaction{}, d.bad(fmt.Sprintf("%s#%d, event %d", session, t+1, e+1),
-				"a flag is %d or %d, neither 0 nor 1", b[0], b[17])
+			d.bad(fmt.Sprintf("%s#%d, event %d", session, t+1, e+1), "a flag is %d or %d, neither 0 nor 1", b[0], b[17])
 		}
 		kind, failed := record.OpKind(b[0]), b[17] == 0 // record.Read and record.Write
 		if failed {
@@ -148,21 +118,13 @@ func (d *dbcop) transaction(session string, t uint64) (record.Transaction, error
 		}
 		d.op(kind, binary.LittleEndian.Uint64(b[1:]), d.value(binary.LittleEndian.Uint64(b[9:])))
 	}
-	flag, err := d.take(1)
-	if err != nil {
-		return record.Transaction{}, err
+	flag := d.take(1)[0]
+	if flag > 1 {
+		d.bad(fmt.Sprintf("%s#%d", session, t+1), "the success of the transaction is %d, neither 0 nor 1", flag)
 	}
-	status := record.Aborted
-	switch flag[0] {
-	case 0:
-	case 1:
-		status = record.Committed
-	default:
-		return record.Transaction{}, d.bad(fmt.Sprintf("%s#%d", session, t+1),
-			"the success of the transaction is %d, neither 0 nor 1", flag[0])
-	}
+	status := either(flag == 1, record.Committed, record.Aborted)
 	d.drop(status)
-	return d.builder.transaction(session, int(t)+1, status), nil
+	return d.builder.transaction(session, int(t)+1, status)
 }
 
 // drop leaves out the failed operations of the transaction at hand. A failed write
@@ -186,35 +148,36 @@ func (d *dbcop) drop(status record.Status) {
 }
 
 // take returns the next n bytes, valid until the next read.
-func (d *dbcop) take(n int) ([]byte, error) {
+func (d *dbcop) take(n int) []byte {
+	if d.err != nil {
+		return make([]byte, n)
+	}
 	b, err := d.r.Peek(n)
 	if err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
+		d.err = either(err == io.EOF, io.ErrUnexpectedEOF, err)
+		return make([]byte, n)
 	}
 	d.offset += int64(n)
-	_, err = d.r.Discard(n)
-	return b, err
+	_, d.err = d.r.Discard(n)
+	return b
 }
 
-func (d *dbcop) count() (uint64, error) {
-	b, err := d.take(8)
-	if err != nil {
-		return 0, err
+func (d *dbcop) count() uint64 { return binary.LittleEndian.Uint64(d.take(8)) }
+
+// each counts the elements of a vector, up to the first error.
+func (d *dbcop) each() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		n := d.count()
+		for i := uint64(0); i < n && d.err == nil && yield(i); i++ {
+		}
 	}
-	return binary.LittleEndian.Uint64(b), nil
 }
 
-func (d *dbcop) str() (string, error) {
-	n, err := d.count()
-	if err != nil {
-		return "", err
-	}
+func (d *dbcop) str() string {
+	n := d.count()
 	if n > dbcopTextMax {
-		return "", d.bad(fmt.Sprintf("byte %d", d.offset-8), "a text of the head has %d bytes", n)
+		d.bad(fmt.Sprintf("byte %d", d.offset-8), "a text of the head has %d bytes", n)
+		return ""
 	}
-	b, err := d.take(int(n))
-	return string(b), err
+	return string(d.take(int(n)))
 }

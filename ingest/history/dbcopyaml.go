@@ -57,9 +57,9 @@ func readDbcopYAML(in *input) ([]History, error) {
 		return nil, in.reject(reject.BadStructure, "something follows the YAML document")
 	}
 	y := dbcopYAML{dbcop: dbcop{builder: newBuilder(), in: in}}
-	txns, err := y.sessions(&document)
-	if err != nil {
-		return nil, err
+	txns := y.sessions(&document)
+	if y.err != nil {
+		return nil, y.err
 	}
 	return one(y.made(in.name, dbcopYAMLFormat, record.InitialZero, txns, noTransaction))
 }
@@ -76,132 +76,97 @@ func blankHead(text []byte) []byte {
 	}
 }
 
-// dbcopYAML walks the tree of a document.
+// dbcopYAML walks the tree of a document. The first error stays, and lists are empty after it.
 type dbcopYAML struct{ dbcop }
 
-func (d *dbcopYAML) sessions(document *yaml.Node) ([]record.Transaction, error) {
+func (d *dbcopYAML) sessions(document *yaml.Node) (txns []record.Transaction) {
 	if document.Kind == 0 || len(document.Content) == 0 {
-		return nil, nil
+		return nil
 	}
-	sessions, err := d.list(document.Content[0], "a list of sessions")
-	if err != nil {
-		return nil, err
-	}
-	var txns []record.Transaction
-	for s, session := range sessions {
-		list, err := d.list(session, "a session, which is a list of transactions")
-		if err != nil {
-			return nil, err
-		}
-		for t, n := range list {
-			txn, err := d.transaction(d.session(uint64(s)), t+1, n)
-			if err != nil {
-				return nil, err
-			}
-			txns = append(txns, txn)
+	for s, session := range d.list(document.Content[0], "a list of sessions") {
+		for t, n := range d.list(session, "a session, which is a list of transactions") {
+			txns = append(txns, d.transaction(d.session(uint64(s)), t+1, n))
 		}
 	}
-	return txns, nil
+	return txns
 }
 
-func (d *dbcopYAML) transaction(session string, seq int, n *yaml.Node) (none record.Transaction, err error) {
-	var events, success *yaml.Node
-	if err := d.fields(n, []string{"events", "success"}, &events, &success); err != nil {
-		return none, err
-	}
-	list, err := d.list(events, "a list of events")
-	if err != nil {
-		return none, err
-	}
+func (d *dbcopYAML) transaction(session string, seq int, n *yaml.Node) record.Transaction {
 	d.ops, d.doomed = d.ops[:0], d.doomed[:0]
-	for _, e := range list {
-		if err := d.event(e); err != nil {
-			return none, err
-		}
+	f := d.fields(n, "events", "success")
+	for _, e := range d.list(f[0], "a list of events") {
+		d.event(e)
 	}
-	committed, err := d.flag("success", success)
-	if err != nil {
-		return none, err
-	}
-	status := record.Aborted
-	if committed {
-		status = record.Committed
-	}
+	status := either(d.flag("success", f[1]), record.Committed, record.Aborted)
 	d.drop(status)
-	return d.builder.transaction(session, seq, status), nil
+	return d.builder.transaction(session, seq, status)
 }
 
-func (d *dbcopYAML) event(n *yaml.Node) error {
-	var write, variable, value, success *yaml.Node
-	if err := d.fields(n, []string{"write", "variable", "value", "success"}, &write, &variable, &value,
-		&success); err != nil {
-		return err
-	}
-	kind := record.Read
-	isWrite, err := d.flag("write", write)
-	if err != nil {
-		return err
-	}
-	if isWrite {
-		kind = record.Write
-	}
-	done, err := d.flag("success", success)
-	if err != nil {
-		return err
-	}
-	if !done {
+func (d *dbcopYAML) event(n *yaml.Node) {
+	f := d.fields(n, "write", "variable", "value", "success")
+	kind := either(d.flag("write", f[0]), record.Write, record.Read)
+	if !d.flag("success", f[3]) {
 		d.doomed = append(d.doomed, len(d.ops))
 	}
-	key, refused := unsigned("variable", []byte(variable.Value))
-	if refused != nil {
-		return d.at(refused, variable)
-	}
-	v, refused := unsigned("value", []byte(value.Value))
-	if refused != nil {
-		return d.at(refused, value)
-	}
-	d.op(kind, key, d.value(v))
-	return nil
+	key, value := d.number("variable", f[1]), d.number("value", f[2])
+	d.op(kind, key, d.value(value))
 }
 
-func (d *dbcopYAML) at(e *reject.Error, n *yaml.Node) error { return d.in.at(e, int64(n.Line), 0) }
+func (d *dbcopYAML) refuse(n *yaml.Node, e *reject.Error) {
+	if d.err == nil {
+		d.err = d.in.at(e, int64(n.Line), 0)
+	}
+}
 
-func (d *dbcopYAML) list(n *yaml.Node, what string) ([]*yaml.Node, error) {
+func (d *dbcopYAML) list(n *yaml.Node, what string) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
-		return nil, d.at(reject.New(reject.WrongType, "want %s", what), n)
+		d.refuse(n, reject.New(reject.WrongType, "want %s", what))
 	}
-	return n.Content, nil
+	if d.err != nil {
+		return nil
+	}
+	return n.Content
 }
 
-func (d *dbcopYAML) flag(field string, n *yaml.Node) (bool, error) {
-	if n.Kind == yaml.ScalarNode && (n.Value == "true" || n.Value == "false") {
-		return n.Value == "true", nil
+func (d *dbcopYAML) flag(field string, n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || n.Value != "true" && n.Value != "false" {
+		d.refuse(n, reject.In(field, reject.WrongType, "want true or false, not %.40q", n.Value))
 	}
-	return false, d.at(reject.In(field, reject.WrongType, "want true or false, not %.40q", n.Value), n)
+	return n.Value == "true"
 }
 
-// fields takes apart a mapping that has exactly the fields of those names.
-func (d *dbcopYAML) fields(n *yaml.Node, names []string, into ...**yaml.Node) error {
+func (d *dbcopYAML) number(field string, n *yaml.Node) uint64 {
+	v, err := unsigned(field, []byte(n.Value))
+	if err != nil {
+		d.refuse(n, err)
+	}
+	return v
+}
+
+// fields are those of a mapping that has exactly the fields of those names, in their order.
+func (d *dbcopYAML) fields(n *yaml.Node, names ...string) []*yaml.Node {
+	out := make([]*yaml.Node, len(names))
 	if n.Kind != yaml.MappingNode {
-		return d.at(reject.New(reject.WrongType, "want a mapping with %s", list(names)), n)
+		d.refuse(n, reject.New(reject.WrongType, "want a mapping with %s", list(names)))
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		field := n.Content[i]
-		at := slices.Index(names, field.Value)
-		if at < 0 {
-			return d.at(reject.In(brief(field.Value), reject.UnknownField, "want a mapping with %s", list(names)), field)
-		}
-		if *into[at] != nil {
-			return d.at(reject.In(names[at], reject.DuplicateField, "the field is there twice"), field)
-		}
-		*into[at] = n.Content[i+1]
-	}
-	for i := range into {
-		if *into[i] == nil {
-			return d.at(reject.In(names[i], reject.MissingField, "want a mapping with %s", list(names)), n)
+		switch at := slices.Index(names, field.Value); {
+		case at < 0:
+			d.refuse(field, reject.In(brief(field.Value), reject.UnknownField, "want a mapping with %s", list(names)))
+		case out[at] != nil:
+			d.refuse(field, reject.In(names[at], reject.DuplicateField, "the field is there twice"))
+		default:
+			out[at] = n.Content[i+1]
 		}
 	}
-	return nil
+	for i := range out {
+		if out[i] == nil {
+			d.refuse(n, reject.In(names[i], reject.MissingField, "want a mapping with %s", list(names)))
+			out[i] = &yaml.Node{}
+		}
+	}
+	return out
 }
 
 func brief(s string) string { return fmt.Sprintf("%.40q", s) }
