@@ -40,10 +40,9 @@ const (
 	Doubled              // it had come before
 	Late                 // it is of a transaction that has been told without it
 	Replayed             // it brought back an open transaction after a restart
-	numFates
 )
 
-var fateNames = [numFates]string{"taken", "ended", "doubled", "late", "replayed"}
+var fateNames = [...]string{"taken", "ended", "doubled", "late", "replayed"}
 
 func (f Fate) String() string { return fateNames[f] }
 
@@ -60,10 +59,9 @@ const (
 	BytesLimit            // more than BytesMax bytes
 	EndOfInput            // the input ended
 	Unreadable            // after a restart, its begin could not be read again
-	numWhys
 )
 
-var whyNames = [numWhys]string{"incomplete", "superseded", "silent", "open-limit", "ops-limit", "bytes-limit",
+var whyNames = [...]string{"incomplete", "superseded", "silent", "open-limit", "ops-limit", "bytes-limit",
 	"end-of-input", "unreadable"}
 
 func (w Why) String() string { return whyNames[w] }
@@ -92,13 +90,6 @@ func (l Loss) String() string {
 	return s
 }
 
-// Counts are totals since the Assembler was made.
-type Counts struct {
-	Fates   [numFates]int64 // by Fate
-	Refused int64
-	Lost    [numWhys]int64 // by Why
-}
-
 // Assembler makes records of the events of one partition. It is for one goroutine.
 type Assembler struct {
 	opt  Options
@@ -121,7 +112,6 @@ type Assembler struct {
 	records []made
 	taken   int // of records
 	losses  []Loss
-	counts  Counts
 }
 
 // made is a record and the offset of the event after which it was.
@@ -179,13 +169,11 @@ func New(opt Options) *Assembler {
 // are to be had from Next and Losses. Amortised O(size of the event).
 func (a *Assembler) Add(offset, now int64, e *Event) (Fate, error) {
 	if offset < a.next {
-		a.counts.Fates[Doubled]++
 		return Doubled, nil
 	}
 	a.next = offset + 1
 	if a.restored != nil && offset < a.restored.seen {
 		a.replay(offset, e)
-		a.counts.Fates[Replayed]++
 		return Replayed, nil
 	}
 	a.settle()
@@ -203,10 +191,8 @@ func (a *Assembler) Add(offset, now int64, e *Event) (Fate, error) {
 		a.advance(now)
 	}
 	if err != nil {
-		a.counts.Refused++
 		return fate, err
 	}
-	a.counts.Fates[fate]++
 	return fate, nil
 }
 
@@ -272,9 +258,6 @@ func (a *Assembler) Losses() []Loss {
 	a.losses = nil
 	return out
 }
-
-// Counts are the totals.
-func (a *Assembler) Counts() Counts { return a.counts }
 
 // Open is how many transactions are open, and about how many bytes they take.
 func (a *Assembler) Open() (transactions int, bytes int64) { return len(a.sessions), a.bytes }
@@ -414,7 +397,6 @@ func (a *Assembler) giveUp(o *open, why Why, until int64) {
 }
 
 func (a *Assembler) lose(o *open, why Why, t *record.Transaction, missing int) {
-	a.counts.Lost[why]++
 	a.losses = append(a.losses, Loss{Why: why, DB: t.DB, Session: t.Session, Txn: o.begin.Txn, ID: t.ID, Offset: o.offset,
 		Missing: missing})
 }

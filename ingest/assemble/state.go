@@ -114,7 +114,6 @@ func (a *Assembler) settle() {
 		return
 	}
 	for _, offset := range slices.Sorted(maps.Keys(a.restored.opened)) {
-		a.counts.Lost[Unreadable]++
 		a.losses = append(a.losses, Loss{Why: Unreadable, Offset: offset})
 	}
 	a.restored = nil

@@ -132,7 +132,7 @@ func BenchmarkKafka(b *testing.B) {
 	began, records := cpu(b), 0
 	var bytes []byte
 	for b.Loop() {
-		src, err := kafka.Open(b.Context(), kafka.Options{Connection: conn, Topic: "t", UntilEnd: true, Start: kafka.Earliest})
+		src, err := kafka.Open(b.Context(), kafka.Options{Connection: conn, Topic: "t", UntilEnd: true})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -20,8 +20,8 @@
 //
 // # Content types
 //
-// How a message's bytes become a record depends on its content type: Options.Formats has
-// a Format for each, which packs into a packed.Chunk and adds nothing when it returns an error.
+// How a message's bytes become a record depends on its content type: there is a format for each, which
+// packs into a packed.Chunk and adds nothing when it returns an error.
 //
 // A message may also be an event, a part of a record (begin, an operation, the end). Workers
 // only take it apart. An assemble.Assembler for each partition makes records of events, in Read, in

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,9 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/isowatch/isowatch/ingest/assemble"
-	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/codec/protobuf"
-	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/source"
 )
 
@@ -45,9 +44,6 @@ type Options struct {
 	// batch waits alone.
 	QueueMax   int
 	WaitingMax int64
-	// Formats decode messages, by content type. Every worker makes its own. Default:
-	// ContentTypeJSON and ContentTypeProtobuf.
-	Formats map[string]func() Format
 	// Assembly bounds what waits of transactions that are told in events.
 	Assembly assemble.Options
 
@@ -61,14 +57,6 @@ type Options struct {
 	// that were open, of which States tells: Batch.State.
 	Offsets, Seen map[int]int64
 	States        map[int][]byte
-}
-
-// Format decodes the messages of one content type. It keeps nothing of b.
-type Format interface {
-	// Message adds the record in b to c; or, if b is an event, a part of a record, says so
-	// and sets *e to it. An error is a *reject.Error without position, and then nothing is
-	// added or set.
-	Message(b []byte, c *packed.Chunk, e *assemble.Event) (event bool, err error)
 }
 
 // ErrClosed is what Read returns after Close.
@@ -130,27 +118,11 @@ func New(src source.Source, opts Options) *Stage {
 }
 
 func (o *Options) complete() {
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.RecordsMax <= 0 {
-		o.RecordsMax = RecordsMaxDefault
-	}
-	if o.BytesMax <= 0 {
-		o.BytesMax = BytesMaxDefault
-	}
-	if o.QueueMax <= 0 {
-		o.QueueMax = QueueMaxDefault
-	}
-	if o.WaitingMax <= 0 {
-		o.WaitingMax = WaitingMaxDefault
-	}
-	if o.Formats == nil {
-		o.Formats = map[string]func() Format{
-			ContentTypeJSON:     func() Format { return codec.New(codec.Options{}) },
-			ContentTypeProtobuf: func() Format { return protobuf.New(codec.Options{}) },
-		}
-	}
+	o.Workers = cmp.Or(max(o.Workers, 0), runtime.GOMAXPROCS(0))
+	o.RecordsMax = cmp.Or(max(o.RecordsMax, 0), RecordsMaxDefault)
+	o.BytesMax = cmp.Or(max(o.BytesMax, 0), BytesMaxDefault)
+	o.QueueMax = cmp.Or(max(o.QueueMax, 0), QueueMaxDefault)
+	o.WaitingMax = cmp.Or(max(o.WaitingMax, 0), WaitingMaxDefault)
 }
 
 // read reads the source until it ends or ctx does.

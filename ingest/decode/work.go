@@ -3,22 +3,28 @@ package decode
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"mime"
-	"slices"
-	"strings"
 
 	"github.com/isowatch/isowatch/ingest/assemble"
 	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/codec/protobuf"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/ingest/source"
 )
 
+// format decodes the messages of one content type. It keeps nothing of b.
+type format interface {
+	// Message adds the record in b to c; or, if b is an event, a part of a record, says so
+	// and sets *e to it. An error is a *reject.Error without position, and then nothing is
+	// added or set.
+	Message(b []byte, c *packed.Chunk, e *assemble.Event) (event bool, err error)
+}
+
 // worker decodes parts, one at a time.
 type worker struct {
-	formats map[string]Format
+	formats map[string]format // by content type
 	header  func(line []byte)
 	chunk   packed.Chunk
 	event   assemble.Event
@@ -26,14 +32,10 @@ type worker struct {
 }
 
 func newWorker(opts *Options) *worker {
-	w := &worker{formats: map[string]Format{}, header: opts.OnHeader}
+	json := codec.New(codec.Options{})
+	w := &worker{header: opts.OnHeader, formats: map[string]format{"": json, ContentTypeJSON: json,
+		ContentTypeProtobuf: protobuf.New(codec.Options{})}}
 	w.chunk.Summing, w.chunk.Shortening = true, true
-	for contentType, open := range opts.Formats {
-		w.formats[contentType] = open()
-	}
-	if f, ok := w.formats[ContentTypeJSON]; ok {
-		w.formats[""] = f
-	}
 	return w
 }
 
@@ -113,8 +115,8 @@ func (w *worker) pack(m *source.Message) (isEvent bool, err error) {
 	f, ok := w.formats[m.ContentType]
 	if !ok {
 		if f, ok = w.formats[mediaType(m.ContentType)]; !ok {
-			return false, reject.New(reject.ContentType, "content-type is %.80q; %s is understood", m.ContentType,
-				w.understood())
+			return false, reject.New(reject.ContentType, "content-type is %.80q; %s or %s is understood", m.ContentType,
+				ContentTypeJSON, ContentTypeProtobuf)
 		}
 	}
 	if m.Oversize > 0 {
@@ -131,12 +133,6 @@ func mediaType(contentType string) string {
 		return "-"
 	}
 	return t
-}
-
-// understood lists the content types.
-func (w *worker) understood() string {
-	types := slices.DeleteFunc(slices.Sorted(maps.Keys(w.formats)), func(t string) bool { return t == "" })
-	return strings.Join(types, " or ")
 }
 
 // name gives the record that was added to c last, and has no ID, one that it gets

@@ -21,9 +21,6 @@ type Block struct {
 // Len is how many records there are.
 func (b *Block) Len() int { return len(b.at) }
 
-// Ops is how many operations they have altogether.
-func (b *Block) Ops() int { return b.ops }
-
 // Names is how many names the block has, of keys and others. Reader.Keys are
 // less.
 func (b *Block) Names() int { return len(b.ends) }
@@ -35,10 +32,7 @@ func (b *Block) Bytes() int64 {
 }
 
 // Name is the name that has a number, less than Names. It is a part of the block.
-func (b *Block) Name(n uint32) string { return b.name(n) }
-
-// name is the n-th name. It is a part of the block.
-func (b *Block) name(n uint32) string {
+func (b *Block) Name(n uint32) string {
 	from := uint32(0)
 	if n > 0 {
 		from = b.ends[n-1]
@@ -64,7 +58,7 @@ func (b *Block) Size(i int) int {
 }
 
 func (b *Block) headOf(n *numbers) record.Head {
-	return record.Head{DB: b.name(uint32(n.db)), Session: b.name(uint32(n.session)), Seq: n.seq, Start: n.start,
+	return record.Head{DB: b.Name(uint32(n.db)), Session: b.Name(uint32(n.session)), Seq: n.seq, Start: n.start,
 		End: n.end, Ops: n.ops,
 		Status: record.Status(n.flags & flagStatus), HasSeq: n.flags&flagSeq != 0, HasTimes: n.flags&flagTimes != 0}
 }
@@ -90,7 +84,7 @@ func (b *Block) DBs() []string {
 			seen = map[uint64]bool{}
 		}
 		seen[db], last = true, db
-		out = append(out, b.name(uint32(db)))
+		out = append(out, b.Name(uint32(db)))
 	}
 	return out
 }
@@ -155,12 +149,12 @@ func (b *Block) At(i int, r *Reader) *record.Transaction {
 	u := &r.u
 	u.data, u.base, u.p = b.data, b.base, int(b.at[i])
 	u.next()
-	u.t.DB, u.t.Session = b.name(uint32(u.h.db)), b.name(uint32(u.h.session))
+	u.t.DB, u.t.Session = b.Name(uint32(u.h.db)), b.Name(uint32(u.h.session))
 	if u.h.node != 0 {
-		u.t.Node = b.name(uint32(u.h.node - 1))
+		u.t.Node = b.Name(uint32(u.h.node - 1))
 	}
 	for j, k := range u.keys {
-		u.ops[j].Key = b.name(k)
+		u.ops[j].Key = b.Name(k)
 	}
 	if !r.SkipID {
 		u.identify()

@@ -69,7 +69,7 @@ func sameBlock(t *rapid.T, b *Block, want []record.Transaction) {
 			t.Fatalf("At(%d): %s", i, cmp.Diff(want[i], *got))
 		}
 		for j, k := range r.Keys {
-			if int(k) >= b.Names() || b.name(k) != got.Ops[j].Key {
+			if int(k) >= b.Names() || b.Name(k) != got.Ops[j].Key {
 				t.Fatalf("the key of operation %d of record %d has the number %d of %d", j, i, k, b.Names())
 			}
 		}
@@ -83,8 +83,8 @@ func sameBlock(t *rapid.T, b *Block, want []record.Transaction) {
 		}
 		ops += len(got.Ops)
 	}
-	if b.Ops() != ops {
-		t.Fatalf("%d operations, should be %d", b.Ops(), ops)
+	if b.ops != ops {
+		t.Fatalf("%d operations, should be %d", b.ops, ops)
 	}
 	var dbs []string
 	for i := range want {
@@ -309,7 +309,7 @@ func TestAtAllocates(t *testing.T) {
 
 func BenchmarkBlock(b *testing.B) {
 	block := blindW(4096, 10_000)
-	ops := float64(block.Ops()) / float64(block.Len())
+	ops := float64(block.ops) / float64(block.Len())
 	perOp := func(b *testing.B, records int) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(records)/ops, "ns/operation")
 	}

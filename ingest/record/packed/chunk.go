@@ -441,6 +441,3 @@ type Part struct {
 	hashes []uint32
 	isKey  []bool
 }
-
-// Len is how many records there are.
-func (p *Part) Len() int { return len(p.heads) }

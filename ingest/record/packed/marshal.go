@@ -126,22 +126,19 @@ func (c *checker) fail(format string, args ...any) {
 // left is how many bytes are left.
 func (c *checker) left() int { return len(c.data) - c.p }
 
-func (c *checker) byte() byte {
-	if c.left() < 1 {
-		c.fail("they end too early")
-		return 0
-	}
-	c.p++
-	return c.data[c.p-1]
-}
-
-func (c *checker) skip(n uint64) {
+// bytes are the next n, or as many zeros as a number has.
+func (c *checker) bytes(n uint64) []byte {
 	if n > uint64(c.left()) {
 		c.fail("they end too early")
-		return
+		return make([]byte, 4)
 	}
 	c.p += int(n)
+	return c.data[c.p-int(n) : c.p]
 }
+
+func (c *checker) byte() byte { return c.bytes(1)[0] }
+
+func (c *checker) skip(n uint64) { c.bytes(n) }
 
 func (c *checker) uvarint() uint64 {
 	v, n := binary.Uvarint(c.data[c.p:])
@@ -175,12 +172,7 @@ func (c *checker) name(n uint64) {
 func (c *checker) record() int {
 	flags, n := c.byte(), uint64(c.byte())
 	if n == manyOps {
-		if c.left() < 4 {
-			c.fail("they end too early")
-			return 0
-		}
-		n = uint64(binary.LittleEndian.Uint32(c.data[c.p:]))
-		c.p += 4
+		n = uint64(binary.LittleEndian.Uint32(c.bytes(4)))
 	}
 	if record.Status(flags&flagStatus) > record.Unknown {
 		c.fail("status %d", flags&flagStatus)
@@ -221,18 +213,9 @@ func (c *checker) record() int {
 // operation passes over an operation.
 func (c *checker) operation() {
 	first := c.byte()
-	if c.left() < 2 {
-		c.fail("they end too early")
-		return
-	}
-	k := uint64(binary.LittleEndian.Uint16(c.data[c.p:]))
-	if c.p += 2; k == wide {
-		if c.left() < 4 {
-			c.fail("they end too early")
-			return
-		}
-		k = uint64(binary.LittleEndian.Uint32(c.data[c.p:]))
-		c.p += 4
+	k := uint64(binary.LittleEndian.Uint16(c.bytes(2)))
+	if k == wide {
+		k = uint64(binary.LittleEndian.Uint32(c.bytes(4)))
 	}
 	c.name(k)
 	if first&flagInt != 0 {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -32,15 +33,8 @@ const (
 	startAt
 )
 
-var (
-	// Stored resumes at Options.Offsets and begins at the earliest record where
-	// there is none; it is what Earliest does, by its name in the configuration.
-	Stored = Start{}
-	// Earliest begins at the first record that Kafka still has.
-	Earliest = Start{}
-	// Latest begins with the first record that is decided after the start.
-	Latest = Start{kind: startLatest}
-)
+// Latest begins with the first record that is decided after the start.
+var Latest = Start{kind: startLatest}
 
 // At begins with the first record whose timestamp is t or later, or at the end
 // if there is none.
@@ -133,24 +127,16 @@ type Options struct {
 	OnWarning func(string)
 }
 
-// orDefault sets *v if it is zero.
-func orDefault[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
-}
-
 // complete checks o and fills in the defaults.
 func (o *Options) complete() error {
-	orDefault(&o.ClientID, "isowatch")
-	orDefault(&o.MessageMax, MessageMaxDefault)
-	orDefault(&o.FetchMax, FetchMaxDefault)
-	orDefault(&o.QueueMax, QueueMaxDefault)
-	orDefault(&o.Wait, waitDefault)
-	orDefault(&o.Refresh, refreshDefault)
-	orDefault(&o.RetryMin, retryMinDefault)
-	orDefault(&o.RetryMax, retryMaxDefault)
+	o.ClientID = cmp.Or(o.ClientID, "isowatch")
+	o.MessageMax = cmp.Or(o.MessageMax, MessageMaxDefault)
+	o.FetchMax = cmp.Or(o.FetchMax, FetchMaxDefault)
+	o.QueueMax = cmp.Or(o.QueueMax, QueueMaxDefault)
+	o.Wait = cmp.Or(o.Wait, waitDefault)
+	o.Refresh = cmp.Or(o.Refresh, refreshDefault)
+	o.RetryMin = cmp.Or(o.RetryMin, retryMinDefault)
+	o.RetryMax = cmp.Or(o.RetryMax, retryMaxDefault)
 	if o.Topic == "" {
 		return &source.StartupError{What: "no Kafka topic is configured", Do: "set source.kafka.topic"}
 	}
@@ -183,12 +169,7 @@ func (c *Connection) mechanismName() string {
 }
 
 // key is what messages call the connection.
-func (c *Connection) key() string {
-	if c.Key == "" {
-		return "source.kafka"
-	}
-	return c.Key
-}
+func (c *Connection) key() string { return cmp.Or(c.Key, "source.kafka") }
 
 // Check reads the TLS files and tries the settings that don't need a broker; the error is a
 // *source.StartupError.

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -123,13 +122,6 @@ func refusesStrangers(ctx context.Context, w *wire, addr string) bool {
 func probeFor[R kmsg.Response](w *wire, conn net.Conn, req kmsg.Request, version int16) (R, error) {
 	req.SetVersion(version)
 	resp := req.ResponseKind()
-	err := w.exchange(conn, req, responseMax, func(r *bufio.Reader, version int16) error {
-		b, err := io.ReadAll(r)
-		if err != nil {
-			return err
-		}
-		resp.SetVersion(version)
-		return resp.ReadFrom(b)
-	})
+	err := w.exchange(conn, req, responseMax, readWhole(resp))
 	return resp.(R), err
 }

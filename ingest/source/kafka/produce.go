@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,8 +49,8 @@ type Producer struct {
 // cleanup policy that a monitor needs. Unreachable brokers are tried until ctx
 // ends; what no retry mends is a *source.StartupError.
 func OpenProducer(ctx context.Context, opts ProducerOptions) (*Producer, error) {
-	orDefault(&opts.ClientID, "isowatch")
-	orDefault(&opts.Partitions, 4)
+	opts.ClientID = cmp.Or(opts.ClientID, "isowatch")
+	opts.Partitions = cmp.Or(opts.Partitions, 4)
 	conns, err := opts.connect(opts.Topic)
 	if err != nil {
 		return nil, err

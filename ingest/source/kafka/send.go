@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ var ErrTooLarge = errors.New("the message is larger than the topic takes (max.me
 // NewSender prepares a Sender. Nothing is connected to before the first Send, so that
 // the error is about the options.
 func NewSender(c Connection, topic string) (*Sender, error) {
-	orDefault(&c.ClientID, "isowatch")
+	c.ClientID = cmp.Or(c.ClientID, "isowatch")
 	conns, err := c.connect(topic)
 	if err != nil {
 		return nil, err

@@ -149,11 +149,11 @@ func TestStart(t *testing.T) {
 		offsets map[int]int64
 		want    []string
 	}{
-		{Stored, nil, []string{"0/0:a", "0/1:b", "0/2:c", "1/0:d"}},
-		{Stored, map[int]int64{0: 1}, []string{"0/1:b", "0/2:c", "1/0:d"}},
+		{Start{}, nil, []string{"0/0:a", "0/1:b", "0/2:c", "1/0:d"}},
+		{Start{}, map[int]int64{0: 1}, []string{"0/1:b", "0/2:c", "1/0:d"}},
 		{Latest, map[int]int64{0: 1}, []string{"0/1:b", "0/2:c"}},
 		{Latest, nil, nil},
-		{Earliest, map[int]int64{1: 1}, []string{"0/0:a", "0/1:b", "0/2:c"}},
+		{Start{}, map[int]int64{1: 1}, []string{"0/0:a", "0/1:b", "0/2:c"}},
 		{At(time.UnixMilli(2000)), nil, []string{"0/1:b", "0/2:c"}},
 	} {
 		opts := options(c)

@@ -61,18 +61,25 @@ func request[R kmsg.Response](ctx context.Context, w *wire, broker int32, req km
 	defer cancel()
 	var none R
 	body, err := w.call(ctx, broker, req, req.MaxVersion(), func(r *bufio.Reader, version int16) (any, error) {
-		b, err := io.ReadAll(r)
-		if err != nil {
-			return nil, err
-		}
 		resp := req.ResponseKind()
-		resp.SetVersion(version)
-		return resp, resp.ReadFrom(b)
+		return resp, readWhole(resp)(r, version)
 	})
 	if err != nil {
 		return none, err
 	}
 	return body.(R), nil
+}
+
+// readWhole reads a response.
+func readWhole(resp kmsg.Response) func(*bufio.Reader, int16) error {
+	return func(r *bufio.Reader, version int16) error {
+		b, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		resp.SetVersion(version)
+		return resp.ReadFrom(b)
+	}
 }
 
 func (w *wire) forget(broker int32) {
@@ -91,13 +98,7 @@ func (w *wire) highest(rw io.ReadWriter, broker int32, key int16) (int16, error)
 	if known == nil {
 		req := kmsg.NewPtrApiVersionsRequest() // version 0, which every broker speaks
 		resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
-		if err := w.exchange(rw, req, responseMax, func(r *bufio.Reader, _ int16) error {
-			b, err := io.ReadAll(r)
-			if err != nil {
-				return err
-			}
-			return resp.ReadFrom(b)
-		}); err != nil {
+		if err := w.exchange(rw, req, responseMax, readWhole(resp)); err != nil {
 			return 0, fmt.Errorf("asking for protocol versions: %w", err)
 		}
 		if resp.ErrorCode != 0 {
