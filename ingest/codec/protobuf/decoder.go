@@ -66,54 +66,59 @@ func (d *Decoder) Message(b []byte, c *packed.Chunk, e *assemble.Event) (isEvent
 	if d.packCanonical(b, c) {
 		return false, nil
 	}
-	kind, body, bad := d.open(b)
-	if bad != nil {
-		return false, bad
-	}
-	if kind != messageTransaction {
-		if bad := d.event(kind, body, e); bad != nil {
-			return true, bad.Under(messageSchema.fields[kind].name)
+	kind, body := d.open(b)
+	switch {
+	case body.err != nil:
+	case kind == messageTransaction:
+		d.pack(&body, c)
+	default:
+		isEvent = true
+		if d.event(kind, &body, e); body.err != nil {
+			body.err = body.err.Under(messageSchema.fields[kind].name)
 		}
-		return true, nil
 	}
-	if bad := d.pack(body, c); bad != nil {
-		return false, bad
+	if body.err != nil {
+		return isEvent, body.err
 	}
-	return false, nil
+	return isEvent, nil
 }
 
 // open takes the message's only field.
-func (d *Decoder) open(b []byte) (kind int, body cursor, err *reject.Error) {
-	if len(b) > d.opt.SizeMax {
-		return 0, body, reject.New(reject.TooLarge, "the record has %d bytes, more than the limit of %d", len(b),
-			d.opt.SizeMax)
-	}
+func (d *Decoder) open(b []byte) (kind uint64, body cursor) {
 	c := cursor{b: b}
+	switch {
+	case len(b) > d.opt.SizeMax:
+		c.fail(reject.New(reject.TooLarge, "the record has %d bytes, more than the limit of %d", len(b), d.opt.SizeMax))
+	case len(b) == 0:
+		c.fail(reject.New(reject.MissingField, "the message is empty: want one of transaction, begin, step and end"))
+	}
+	if c.err != nil {
+		return 0, c
+	}
+	tag := c.tag()
+	if kind = tag >> 3; c.err == nil && (kind > messageEnd || tag&7 != bytesType) {
+		c.fail(messageSchema.unknown(tag))
+	}
+	if c.err != nil {
+		return 0, c
+	}
+	if body = c.message(); c.err != nil {
+		body.err = c.err.Under(messageSchema.fields[kind].name)
+	}
 	if !c.more() {
-		return 0, body, reject.New(reject.MissingField, "the message is empty: want one of transaction, begin, step and end")
+		return kind, body
 	}
-	tag, err := c.tag()
-	if err != nil {
-		return 0, body, err
+	again := c.tag()
+	switch {
+	case c.err != nil:
+	case again>>3 <= messageEnd && again&7 == bytesType:
+		c.fail(reject.In(messageSchema.fields[again>>3].name, reject.DuplicateField,
+			"a message is one transaction or one event, not several"))
+	default:
+		c.fail(messageSchema.unknown(again))
 	}
-	if tag>>3 > messageEnd || tag&7 != bytesType {
-		return 0, body, messageSchema.unknown(tag)
-	}
-	if body, err = c.message(); err != nil {
-		return 0, body, err.Under(messageSchema.fields[tag>>3].name)
-	}
-	if c.more() {
-		again, err := c.tag()
-		switch {
-		case err != nil:
-			return 0, body, err
-		case again>>3 <= messageEnd && again&7 == bytesType:
-			return 0, body, reject.In(messageSchema.fields[again>>3].name, reject.DuplicateField,
-				"a message is one transaction or one event, not several")
-		}
-		return 0, body, messageSchema.unknown(again)
-	}
-	return int(tag >> 3), body, nil
+	body.err = c.err
+	return kind, body
 }
 
 func (d *Decoder) sequenceID(session []byte, seq int64) []byte {
@@ -124,81 +129,58 @@ func (d *Decoder) sequenceID(session []byte, seq int64) []byte {
 var defaultDB = []byte(record.DefaultDB)
 
 // head takes all fields but the operations, of which it says where the first stands; -1 if there is none.
-func (d *Decoder) head(c *cursor, h *packed.Head) (from int, err *reject.Error) {
+func (d *Decoder) head(c *cursor, h *packed.Head) (from int) {
 	from = -1
-	var set uint
-	for ops := 0; c.more(); {
-		at := c.p
-		number, err := transactionSchema.field(c, &set)
-		if err != nil {
-			return 0, err
-		}
-		if number != txnOps {
-			if err := headField(c, number, h); err != nil {
-				return 0, err.Under(transactionSchema.fields[number].name)
+	ops, at := 0, c.p
+	set := transactionSchema.each(c, func(number uint) {
+		switch number {
+		case txnSession:
+			h.Session = c.session()
+		case txnSeq:
+			h.Seq, h.HasSeq = c.sequence(), true
+		case txnStart:
+			h.Start = c.time()
+		case txnEnd:
+			h.End = c.time()
+		case txnStatus:
+			h.Status = status(c)
+		case txnDB:
+			h.DB = c.history()
+		case txnID:
+			h.ID = c.name("the id")
+		case txnNode:
+			h.Node = c.name("the node")
+		case txnOps:
+			if ops == 0 {
+				from = at
 			}
-			continue
+			if c.bytes(); c.err != nil {
+				c.err = c.err.UnderIndex(ops)
+			}
+			ops++
 		}
-		if ops == 0 {
-			from = at
-		}
-		if _, err := c.bytes(); err != nil {
-			return 0, err.UnderIndex(ops).Under("ops")
-		}
-		ops++
-	}
-	return from, d.finish(h, set)
-}
-
-// headField takes a field of a transaction.
-func headField(c *cursor, number uint, h *packed.Head) (err *reject.Error) {
-	switch number {
-	case txnSession:
-		h.Session, err = c.session()
-	case txnSeq:
-		h.Seq, err = c.sequence()
-		h.HasSeq = true
-	case txnStart:
-		h.Start, err = c.time()
-	case txnEnd:
-		h.End, err = c.time()
-	case txnStatus:
-		h.Status, err = status(c)
-	case txnDB:
-		h.DB, err = c.history()
-	case txnID:
-		h.ID, err = c.name("the id")
-	case txnNode:
-		h.Node, err = c.name("the node")
-	}
-	return err
-}
-
-// finish sets what is absent and checks what only the whole record tells.
-func (d *Decoder) finish(h *packed.Head, set uint) (err *reject.Error) {
-	if err := transactionSchema.missing(set, txnSession, txnStatus); err != nil {
-		return err
-	}
-	if h.HasTimes, err = codec.CheckTimes(set&(1<<txnStart) != 0, set&(1<<txnEnd) != 0, h.Start, h.End); err != nil {
-		return err
-	}
+		at = c.p
+	})
+	transactionSchema.need(c, set, txnSession, txnStatus)
+	// What only the whole record tells, and what is absent.
+	var err *reject.Error
+	h.HasTimes, err = codec.CheckTimes(set&(1<<txnStart) != 0, set&(1<<txnEnd) != 0, h.Start, h.End)
+	c.fail(err)
 	if h.DB == nil {
 		h.DB = defaultDB
 	}
 	h.SeqID = h.HasSeq && (h.ID == nil || bytes.Equal(h.ID, d.sequenceID(h.Session, h.Seq)))
-	return nil
+	return from
 }
 
 // statusOf are the outcomes by their numbers in the schema.
 var statusOf = [...]record.Status{1: record.Committed, 2: record.Aborted, 3: record.Unknown}
 
-func status(c *cursor) (record.Status, *reject.Error) {
-	v, err := c.varint()
-	if err != nil {
-		return 0, err
+func status(c *cursor) record.Status {
+	n := int32(c.varint())
+	if 0 < n && int(n) < len(statusOf) { // enums are cut to 32 bits, as the encoding has it
+		return statusOf[n]
 	}
-	if n := int32(v); 0 < n && int(n) < len(statusOf) { // enums are cut to 32 bits, as the encoding has it
-		return statusOf[n], nil
-	}
-	return 0, reject.New(reject.UnknownStatus, "no status has the number %d: want COMMITTED, ABORTED or UNKNOWN", int32(v))
+	c.fail(reject.New(reject.UnknownStatus, "no status has the number %d: want COMMITTED, ABORTED or UNKNOWN", n))
+	return 0
 }

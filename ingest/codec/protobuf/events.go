@@ -3,7 +3,6 @@ package protobuf
 import (
 	"github.com/isowatch/isowatch/ingest/assemble"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/ingest/reject"
 )
 
 // Numbers of the events' fields.
@@ -47,64 +46,40 @@ var eventForms = [...]*eventForm{
 }
 
 // event sets *e to the event of a kind, a field of Message.
-func (d *Decoder) event(kind int, c cursor, e *assemble.Event) *reject.Error {
+func (d *Decoder) event(kind uint64, c *cursor, e *assemble.Event) {
 	form := eventForms[kind]
 	*e = assemble.Event{Kind: form.kind}
-	var set uint
-	for c.more() {
-		number, err := form.field(&c, &set)
-		if err != nil {
-			return err
-		}
-		name := form.fields[number].name
-		if err := d.eventField(&c, name, e); err != nil {
-			return err.Under(name)
-		}
-	}
+	set := form.each(c, func(number uint) { d.eventField(c, kind<<3|uint64(number), e) })
 	if kind == messageBegin && e.DB == "" {
 		e.DB = record.DefaultDB
 	}
-	return form.missing(set, form.needed...)
+	form.need(c, set, form.needed...)
 }
 
-// eventField takes a field, which means the same in each kind of event that has it.
-func (d *Decoder) eventField(c *cursor, name string, e *assemble.Event) (err *reject.Error) {
-	switch name {
-	case "session":
-		e.Session, err = d.intern(c.session())
-	case "txn":
-		e.Txn, err = d.intern(c.name("the transaction"))
-	case "seq":
-		e.HasSeq = true
-		e.Seq, err = c.sequence()
-	case "start", "end":
-		e.HasTime = true
-		e.Time, err = c.time()
-	case "db":
-		e.DB, err = d.intern(c.history())
-	case "id":
-		var id []byte
-		id, err = c.name("the id")
-		e.ID = string(id)
-	case "n":
-		e.N, err = c.count(assemble.OpsLimit - 1)
-	case "count":
-		e.N, err = c.count(assemble.OpsLimit)
-	case "status":
-		e.Status, err = status(c)
-	case "op":
-		var op cursor
-		if op, err = c.message(); err == nil {
-			err = d.operation(op, &e.Op)
-		}
+// eventField takes a field, by the kind of the event and its number.
+func (d *Decoder) eventField(c *cursor, field uint64, e *assemble.Event) {
+	switch field {
+	case messageBegin<<3 | eventSession, messageStep<<3 | eventSession, messageEnd<<3 | eventSession:
+		e.Session = d.names.String(c.session())
+	case messageBegin<<3 | eventTxn, messageStep<<3 | eventTxn, messageEnd<<3 | eventTxn:
+		e.Txn = d.names.String(c.name("the transaction"))
+	case messageBegin<<3 | beginSeq:
+		e.Seq, e.HasSeq = c.sequence(), true
+	case messageBegin<<3 | beginStart, messageEnd<<3 | endEnd:
+		e.Time, e.HasTime = c.time(), true
+	case messageBegin<<3 | beginDB:
+		e.DB = d.names.String(c.history())
+	case messageBegin<<3 | beginID:
+		e.ID = string(c.name("the id"))
+	case messageStep<<3 | stepN:
+		e.N = c.count(assemble.OpsLimit - 1)
+	case messageEnd<<3 | endCount:
+		e.N = c.count(assemble.OpsLimit)
+	case messageEnd<<3 | endStatus:
+		e.Status = status(c)
+	case messageStep<<3 | stepOp:
+		op := c.message()
+		d.operation(&op, &e.Op)
+		c.err = op.err
 	}
-	return err
-}
-
-// intern makes a text of a name that was taken.
-func (d *Decoder) intern(b []byte, err *reject.Error) (string, *reject.Error) {
-	if err != nil {
-		return "", err
-	}
-	return d.names.String(b), nil
 }

@@ -48,15 +48,15 @@ func sample() [][]byte {
 func (d *Decoder) decode(b []byte, t *record.Transaction) error {
 	*t = record.Transaction{}
 	var chunk packed.Chunk
-	kind, body, err := d.open(b)
-	if err == nil && kind != messageTransaction {
-		err = reject.New(reject.WrongType, "want a whole transaction, not an event of one")
+	kind, body := d.open(b)
+	if kind != messageTransaction {
+		body.fail(reject.New(reject.WrongType, "want a whole transaction, not an event of one"))
 	}
-	if err == nil {
-		err = d.pack(body, &chunk)
+	if body.err == nil {
+		d.pack(&body, &chunk)
 	}
-	if err != nil {
-		return err
+	if body.err != nil {
+		return body.err
 	}
 	*t = chunk.Seal().Copy(0)
 	return nil
@@ -248,21 +248,20 @@ func TestFieldsInAnyOrder(t *testing.T) {
 	if err := d.decode(whole, &want); err != nil {
 		t.Fatal(err)
 	}
-	_, body, err := d.open(whole)
-	if err != nil {
-		t.Fatal(err)
+	_, body := d.open(whole)
+	if body.err != nil {
+		t.Fatal(body.err)
 	}
 	var fields [][]byte
 	for body.more() {
 		from := body.p
-		tag, _ := body.tag()
-		switch tag & 7 {
+		switch tag := body.tag(); tag & 7 {
 		case varintType:
-			_, _ = body.varint()
+			body.varint()
 		case fixed64:
-			_, _ = body.fixed()
+			body.fixed()
 		default:
-			_, _ = body.bytes()
+			body.bytes()
 		}
 		fields = append(fields, body.b[from:body.p])
 	}

@@ -52,166 +52,119 @@ var (
 // well-formed; more is false behind the last.
 func (c *cursor) next() (body cursor, more bool) {
 	for c.p < len(c.b) {
-		tag, _ := c.tag()
-		switch {
+		switch tag := c.tag(); {
 		case tag == txnOps<<3|bytesType:
-			body, _ = c.message()
-			return body, true
+			return c.message(), true
 		case tag&7 == bytesType:
-			_, _ = c.bytes()
+			c.bytes()
 		case tag&7 == fixed64:
 			c.p += 8
 		default:
-			_, _ = c.varint()
+			c.varint()
 		}
 	}
 	return cursor{}, false
 }
 
 // operation sets *op, which is zero, to an operation.
-func (d *Decoder) operation(c cursor, op *record.Op) *reject.Error {
-	var set uint
-	for c.more() {
-		number, err := operationSchema.field(&c, &set)
-		if err != nil {
-			return err
-		}
+func (d *Decoder) operation(c *cursor, op *record.Op) {
+	set := operationSchema.each(c, func(number uint) {
 		if number <= opPredicateWrite {
-			err = d.target(&c, number, op)
+			d.target(c, number, op)
 		} else {
-			op.Value, err = d.value(&c, number)
+			op.Value = d.value(c, number)
 		}
-		if err != nil {
-			return err.Under(operationSchema.fields[number].name)
-		}
-	}
+	})
 	switch {
 	case set&opOn == 0:
-		return reject.New(reject.MissingField,
-			"an operation needs one of the fields read, write, append, predicate_read and predicate_write")
+		c.fail(reject.New(reject.MissingField,
+			"an operation needs one of the fields read, write, append, predicate_read and predicate_write"))
 	case set&opValue == 0:
-		return reject.New(reject.MissingField, "an operation needs a value: null says that there was none")
+		c.fail(reject.New(reject.MissingField, "an operation needs a value: null says that there was none"))
 	case op.Where != "" && op.Value.Kind != record.KindObject:
-		return reject.New(reject.WrongType, "the value of a predicate's operation is an object, in field json")
+		c.fail(reject.New(reject.WrongType, "the value of a predicate's operation is an object, in field json"))
 	case op.Kind == record.PredicateWrite:
 		rows, given := op.Value.Fields()[record.Hit]
 		if given && rows.Kind != record.KindList {
-			return reject.In(record.Hit, reject.WrongType, "want a list of the rows that were hit, found %s", rows)
+			c.fail(reject.In(record.Hit, reject.WrongType, "want a list of the rows that were hit, found %s", rows))
 		}
 		_, err := codec.WithHit(op.Value, rows)
-		return err
+		c.fail(err)
 	}
-	return nil
 }
 
 // target takes what an operation was on.
-func (d *Decoder) target(c *cursor, number uint, op *record.Op) *reject.Error {
+func (d *Decoder) target(c *cursor, number uint, op *record.Op) {
 	op.Kind = kindOf[number]
 	if number < opPredicateRead {
-		key, err := c.name("the key")
-		if err == nil {
-			op.Key = d.names.String(key)
-		}
-		return err
+		op.Key = d.names.String(c.name("the key"))
+		return
 	}
-	in, err := c.message()
-	if err != nil {
-		return err
-	}
-	var set uint
-	for in.more() {
-		number, err := predicateSchema.field(&in, &set)
-		if err != nil {
-			return err
+	in := c.message()
+	set := predicateSchema.each(&in, func(number uint) {
+		if number == predicateTable {
+			op.Key = d.names.String(in.name("the table"))
+		} else {
+			op.Where = d.names.String(in.name("the predicate"))
 		}
-		what, to := "the table", &op.Key
-		if number == predicateWhere {
-			what, to = "the predicate", &op.Where
-		}
-		name, err := in.name(what)
-		if err != nil {
-			return err.Under(predicateSchema.fields[number].name)
-		}
-		*to = d.names.String(name)
-	}
-	return predicateSchema.missing(set, predicateTable, predicateWhere)
+	})
+	predicateSchema.need(&in, set, predicateTable, predicateWhere)
+	c.err = in.err
 }
 
 // value takes a value of the kind that the field's number says.
-func (d *Decoder) value(c *cursor, number uint) (record.Value, *reject.Error) {
+func (d *Decoder) value(c *cursor, number uint) record.Value {
 	switch number {
 	case opInteger:
-		v, err := c.varint()
-		return record.Int(protowire.DecodeZigZag(v)), err
+		return record.Int(protowire.DecodeZigZag(c.varint()))
 	case opText:
-		text, err := c.text()
-		return record.String(string(text)), err
+		return record.String(string(c.text()))
 	case opNull:
-		v, err := c.varint()
-		if err == nil && int32(v) != 0 {
-			err = reject.New(reject.OutOfRange, "null is 0, not %d", int32(v))
+		if v := int32(c.varint()); v != 0 {
+			c.fail(reject.New(reject.OutOfRange, "null is 0, not %d", v))
 		}
-		return record.Null, err
+		return record.Null
 	case opBoolean:
-		v, err := c.varint()
-		return record.Value{Kind: record.KindBool, Text: strconv.FormatBool(v != 0)}, err
+		return record.Value{Kind: record.KindBool, Text: strconv.FormatBool(c.varint() != 0)}
 	case opNumber:
-		f, err := c.float()
-		if err != nil {
-			return record.Value{}, err
-		}
-		d.text = strconv.AppendFloat(d.text[:0], f, 'g', -1, 64)
-		return d.json(d.text)
+		d.text = strconv.AppendFloat(d.text[:0], c.float(), 'g', -1, 64)
+		return d.json(c, d.text)
 	case opIntegers:
 		return d.integers(c)
 	}
-	text, err := c.text()
-	if err != nil {
-		return record.Value{}, err
-	}
-	return d.json(text)
+	return d.json(c, c.text())
 }
 
-func (d *Decoder) json(text []byte) (record.Value, *reject.Error) {
+func (d *Decoder) json(c *cursor, text []byte) record.Value {
 	v, err := d.values.Value(text)
-	return v, reject.From(err)
+	c.fail(reject.From(err))
+	return v
 }
 
 // integers takes a list of them, in canonical JSON text.
-func (d *Decoder) integers(c *cursor) (record.Value, *reject.Error) {
-	in, err := c.message()
-	if err != nil {
-		return record.Value{}, err
-	}
-	b := append(d.text[:0], '[')
-	add := func(c *cursor) *reject.Error {
-		v, err := c.varint()
+func (d *Decoder) integers(c *cursor) record.Value {
+	in, b := c.message(), append(d.text[:0], '[')
+	add := func(c *cursor) {
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = strconv.AppendInt(b, protowire.DecodeZigZag(v), 10)
-		return err
+		b = strconv.AppendInt(b, protowire.DecodeZigZag(c.varint()), 10)
 	}
 	for in.more() {
-		tag, err := in.tag()
-		if err != nil {
-			return record.Value{}, err
-		}
-		switch tag {
+		switch tag := in.tag(); tag {
 		case integersValues<<3 | varintType:
-			err = add(&in)
+			add(&in)
 		case integersValues<<3 | bytesType:
-			var run cursor
-			for run, err = in.message(); err == nil && run.more(); {
-				err = add(&run)
+			run := in.message()
+			for run.more() {
+				add(&run)
 			}
+			in.err = run.err
 		default:
-			err = integersSchema.unknown(tag)
-		}
-		if err != nil {
-			return record.Value{}, err
+			in.fail(integersSchema.unknown(tag))
 		}
 	}
+	c.err = in.err
 	d.text = append(b, ']')
-	return record.Value{Kind: record.KindList, Text: string(d.text)}, nil
+	return record.Value{Kind: record.KindList, Text: string(d.text)}
 }

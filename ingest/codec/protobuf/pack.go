@@ -9,34 +9,33 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
-	"github.com/isowatch/isowatch/ingest/reject"
 )
 
 // pack adds the transaction to out.
-func (d *Decoder) pack(c cursor, out *packed.Chunk) *reject.Error {
+func (d *Decoder) pack(c *cursor, out *packed.Chunk) {
 	var h packed.Head
-	from, err := d.head(&c, &h)
-	if err != nil {
-		return err
+	from := d.head(c, &h)
+	if c.err != nil {
+		return
 	}
 	out.Begin(&h)
 	if from >= 0 {
 		c.p = from
-		for i := 0; ; i++ {
-			body, more := c.next()
-			if !more {
-				break
-			}
-			var op record.Op
-			if err := d.operation(body, &op); err != nil {
-				out.Undo()
-				return err.UnderIndex(i).Under("ops")
-			}
-			out.Op(&op)
+	}
+	for i := 0; ; i++ {
+		body, more := c.next()
+		if !more {
+			break
 		}
+		var op record.Op
+		if d.operation(&body, &op); body.err != nil {
+			out.Undo()
+			c.err = body.err.UnderIndex(i).Under("ops")
+			return
+		}
+		out.Op(&op)
 	}
 	out.End()
-	return nil
 }
 
 // Tags of the form that packCanonical takes.
@@ -84,7 +83,8 @@ func (d *Decoder) packCanonical(b []byte, out *packed.Chunk) bool {
 		}
 		if !packPlain(b, from, end, out) {
 			var op record.Op
-			if d.operation(cursor{b: b[from:end]}, &op) != nil {
+			in := cursor{b: b[from:end]}
+			if d.operation(&in, &op); in.err != nil {
 				break
 			}
 			out.Op(&op)
