@@ -543,7 +543,7 @@ func (in *intake) add(t *record.Transaction, id verdict.TxnID, arrival int64, re
 				st.blind = st.apps > 0
 			}
 		case record.Read:
-			in.addRead(op, i, k, st, id, report)
+			in.addRead(t.Ops, i, k, st, id, report)
 		}
 	}
 	for n := range in.faults[index] {
@@ -619,8 +619,10 @@ func (in *intake) writtenTo(k version.Key, id verdict.TxnID, v record.Value) *ke
 	return p
 }
 
-func (in *intake) addRead(op *record.Op, i int, k version.Key, st *keyState, id verdict.TxnID,
+// addRead takes the i-th of the transaction's operations, which is a read.
+func (in *intake) addRead(ops []record.Op, i int, k version.Key, st *keyState, id verdict.TxnID,
 	report func(verdict.Violation)) {
+	op := &ops[i]
 	if st.blind {
 		in.skipped++
 		return
@@ -671,7 +673,10 @@ func (in *intake) addRead(op *record.Op, i int, k version.Key, st *keyState, id 
 	if st.wrote != none {
 		found = st.wrote
 	}
-	if own := in.showsOwn(k, c) || in.showsOwn(k, found); own || in.isNothing(c) && in.isNothing(found) {
+	own := slices.ContainsFunc(ops, func(o record.Op) bool {
+		return o.Kind == record.Append && o.Key == op.Key && (in.shows(k, c, o.Value) || in.shows(k, found, o.Value))
+	})
+	if own || in.isNothing(c) && in.isNothing(found) {
 		in.suspects = append(in.suspects, suspect{k, v, report, own})
 		return
 	}
@@ -707,11 +712,12 @@ func (in *intake) readCellOf(k version.Key, v record.Value) cellID {
 	return in.cellOf(k, v)
 }
 
-// showsOwn tells whether a list that was found has an element that the transaction at hand has appended itself.
-func (in *intake) showsOwn(k version.Key, c cellID) bool {
-	return in.lists[c] != nil && slices.ContainsFunc(in.apps, func(a ownAppend) bool {
-		return a.key == k && slices.Contains(in.elementsOf(c).elements, a.cell)
-	})
+// shows tells whether what was read may show an element: a list that has it, or what is neither a list nor nothing.
+func (in *intake) shows(k version.Key, c cellID, element record.Value) bool {
+	if in.lists[c] == nil {
+		return !in.isNothing(c)
+	}
+	return slices.Contains(in.elementsOf(c).elements, in.elementOf(k, element))
 }
 
 // suspect is a violation unless the key turns out to hold lists: null was read, or written, and
@@ -720,7 +726,7 @@ type suspect struct {
 	key    version.Key
 	v      verdict.Violation
 	report func(verdict.Violation)
-	own    bool // an element is shown that the transaction appended itself
+	own    bool // an element is shown that the transaction appends itself
 }
 
 // judgeSuspects reports those of keys that are seen to hold no lists and, when all has been taken, the others; those of

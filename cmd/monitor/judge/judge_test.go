@@ -211,14 +211,20 @@ func checked(t *testing.T, q Question) map[string]report.Anomaly {
 	return out
 }
 
-// A list that a transaction finds twice, and the second time with an element that it has appended itself and somebody else,
-// too, is of a key that is not checked: without the other it would seem to have read what it wrote later, which breaks all.
+// What a transaction finds twice, with an element that it appends itself and somebody else, too, is of a key that is not
+// checked: without the other it would seem to have read what it wrote later, which breaks all.
 func TestOwnElementOfAnother(t *testing.T) {
 	for _, tc := range []struct {
-		other string
-		want  verdict.Outcome
-	}{{"append(x,1)", verdict.Unknown}, {"append(x,2)", verdict.Violated}} {
-		s, err := script.Parse("s0 A: " + tc.other + "\ns1 B: append(x,1) r(x,[1]) r(x,[1,1])")
+		other, own string
+		want       verdict.Outcome
+	}{
+		{"append(x,1)", "append(x,1) r(x,[1]) r(x,[1,1])", verdict.Unknown},
+		{"append(x,2)", "append(x,1) r(x,[1]) r(x,[1,1])", verdict.Violated},
+		{"append(x,1)", "r(x,[1]) r(x,[]) append(x,1)", verdict.Unknown},
+		{"append(x,2)", "r(x,[2]) r(x,[]) append(x,1)", verdict.Violated},
+		{"w(x,1) w(x,2)", "r(x,2) r(x,1) append(x,1)", verdict.Unknown},
+	} {
+		s, err := script.Parse("s0 A: " + tc.other + "\ns1 B: " + tc.own)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +233,7 @@ func TestOwnElementOfAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := h.Results[0]; r.Verdict != tc.want.String() {
-			t.Errorf("%s: %+v", tc.other, r)
+			t.Errorf("%s, %s: %+v", tc.other, tc.own, r)
 		}
 	}
 }
