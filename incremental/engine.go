@@ -635,7 +635,7 @@ func (e *Engine) Tick(watermark int64) Output {
 	}
 	e.admitAll()
 	e.watermark = watermark
-	e.in.judgeSuspects(false)
+	e.judgeSuspects(false)
 	e.giveUp(watermark)
 	e.judgeRepeats()
 	e.reconsider()
@@ -858,7 +858,7 @@ func (e *Engine) witnessed() bool {
 // Close says that the input has ended and gives the verdicts, one per level of
 // Options in that order. Violations that a Tick reported are in them too.
 func (e *Engine) Close() []verdict.Result {
-	e.in.judgeSuspects(true)
+	e.judgeSuspects(true)
 	for _, index := range slices.Sorted(maps.Keys(e.in.faults)) {
 		if e.in.txns.At(index).doubt == tookEffect { // as was known before
 			e.judgeFaults(index)

@@ -730,8 +730,9 @@ type suspect struct {
 }
 
 // judgeSuspects reports those of keys that are seen to hold no lists and, when all has been taken, the others; those of
-// keys of which an append may be forgotten are not checked.
-func (in *intake) judgeSuspects(all bool) {
+// keys of which an append may be forgotten, or not be recorded, are not checked.
+func (e *Engine) judgeSuspects(all bool) {
+	in := e.in
 	left := in.suspects[:0]
 	for _, s := range in.suspects {
 		switch p := in.perKey.At(s.key); {
@@ -742,7 +743,7 @@ func (in *intake) judgeSuspects(all bool) {
 		case s.own:
 			in.skipped++
 		case p.appended || !p.written:
-		case p.lossy:
+		case p.lossy || e.lossy(s.key) && !p.scalar:
 			in.skipped++
 		default:
 			s.v.Exhibits = append(s.v.Exhibits, p.changes(in.nameOf(s.key)))

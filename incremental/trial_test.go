@@ -29,8 +29,8 @@ const noTick = math.MinInt64
 // mustDecide lists what a history may have in it and has to be decided all the
 // same; without it, unknown is an answer. What is not listed here ("mixed": a
 // key that is list and register, an element appended twice; "unseen": writers
-// not seen that may repeat any value; "untold": a key read as null that, online,
-// may turn out to be a list, or to start at zero) need never be decided. Online,
+// not seen that may repeat any value; "untold": a key read as null that, online or
+// with partial coverage, may turn out to be a list, or to start at zero) need never be decided. Online,
 // the weak levels need not be where a read has several possible writers.
 var mustDecide = map[string]bool{"duplicates": true, "unknown": true, "lists": true}
 
@@ -524,6 +524,7 @@ func kindsOf(txns []record.Transaction, opt incremental.Options) []string {
 		}
 	}
 	writers, appends, kind := map[record.Op]int{}, map[record.Op]int{}, map[string]record.OpKind{}
+	scalar := map[string]bool{} // keys that hold no lists
 	for _, x := range txns {
 		last := map[string]record.Op{}
 		for _, op := range x.Ops {
@@ -534,6 +535,7 @@ func kindsOf(txns []record.Transaction, opt incremental.Options) []string {
 				note("mixed", true)
 			}
 			kind[op.Key] = op.Kind
+			scalar[op.Key] = scalar[op.Key] || op.Kind == record.Write && op.Value.Kind != record.KindList && !op.Value.IsNull()
 			last[op.Key] = op
 			if op.Kind == record.Append {
 				appends[op]++
@@ -548,8 +550,11 @@ func kindsOf(txns []record.Transaction, opt incremental.Options) []string {
 	}
 	for _, x := range txns {
 		note("unknown", x.Status == record.Unknown)
-		wrote := map[string]bool{}
+		wrote, null, empty := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		for _, op := range x.Ops {
+			null[op.Key] = null[op.Key] || op.Value.IsNull()
+			empty[op.Key] = empty[op.Key] || op.Value.Text == "[]"
+			note("untold", opt.Coverage == record.CoveragePartial && null[op.Key] && empty[op.Key] && !scalar[op.Key])
 			if wrote[op.Key] = wrote[op.Key] || op.Kind == record.Write; op.Kind != record.Read || wrote[op.Key] {
 				continue
 			}
