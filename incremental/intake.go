@@ -673,11 +673,12 @@ func (in *intake) addRead(ops []record.Op, i int, k version.Key, st *keyState, i
 	if st.wrote != none {
 		found = st.wrote
 	}
-	own := slices.ContainsFunc(ops, func(o record.Op) bool {
-		return o.Kind == record.Append && o.Key == op.Key && (in.shows(k, c, o.Value) || in.shows(k, found, o.Value))
+	nothing := in.isNothing(c) && in.isNothing(found)
+	appends := !nothing && st.wrote == none && slices.ContainsFunc(ops, func(o record.Op) bool {
+		return o.Kind == record.Append && o.Key == op.Key
 	})
-	if own || in.isNothing(c) && in.isNothing(found) {
-		in.suspects = append(in.suspects, suspect{k, v, report, own})
+	if appends || nothing {
+		in.suspects = append(in.suspects, suspect{k, v, report, appends})
 		return
 	}
 	report(v)
@@ -712,35 +713,29 @@ func (in *intake) readCellOf(k version.Key, v record.Value) cellID {
 	return in.cellOf(k, v)
 }
 
-// shows tells whether what was read may show an element: a list that has it, or what is neither a list nor nothing.
-func (in *intake) shows(k version.Key, c cellID, element record.Value) bool {
-	if in.lists[c] == nil {
-		return !in.isNothing(c)
-	}
-	return slices.Contains(in.elementsOf(c).elements, in.elementOf(k, element))
-}
-
 // suspect is a violation unless the key turns out to hold lists: null was read, or written, and
-// then the empty list read, or the other way round; or unless it turns out to have an element twice.
+// then the empty list read, or the other way round; or, where the reader appends, unless it turns out to hold something
+// else as well, or an element twice.
 type suspect struct {
-	key    version.Key
-	v      verdict.Violation
-	report func(verdict.Violation)
-	own    bool // an element is shown that the transaction appends itself
+	key     version.Key
+	v       verdict.Violation
+	report  func(verdict.Violation)
+	appends bool // the transaction does, to the key
 }
 
-// judgeSuspects reports those of keys that are seen to hold no lists and, when all has been taken, the others; those of
-// keys of which an append may be forgotten, or not be recorded, are not checked.
+// judgeSuspects reports those of keys that are seen to hold no lists, or nothing else once all who may have written what
+// was read have come, and, when all has been taken, the others; those of keys of which an append may be forgotten, or not
+// be recorded, are not checked.
 func (e *Engine) judgeSuspects(all bool) {
 	in := e.in
 	left := in.suspects[:0]
 	for _, s := range in.suspects {
 		switch p := in.perKey.At(s.key); {
-		case !all && (s.own || p.appended || !p.scalar || p.lossy):
-			left = append(left, s)
-		case s.own && p.isListKey():
+		case s.appends && p.isListKey() && (all || e.deadline(in.indexOf[s.v.Txns[0]]) < e.watermark):
 			s.report(s.v)
-		case s.own:
+		case !all && (s.appends || p.appended || !p.scalar || p.lossy):
+			left = append(left, s)
+		case s.appends:
 			in.skipped++
 		case p.appended || !p.written:
 		case p.lossy || e.lossy(s.key) && !p.scalar:
