@@ -201,7 +201,7 @@ func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []f
 	if ctx.Coverage == record.CoverageComplete || v.Kind == verdict.ThinAirRead {
 		for _, txns := range append(exhibited, uncut) {
 			out = append(out, sync.OnceValue(func() proof {
-				return proof{header: header(v, ctx, record.CoverageComplete), txns: closed(v, txns(), ctx, len(v.Exhibits) > 0)}
+				return proof{header: header(v, ctx, record.CoverageComplete), txns: closed(v, txns(), ctx)}
 			}))
 		}
 	}
@@ -410,30 +410,20 @@ func writes(op record.Op) bool {
 	return op.Kind.Writes() || op.Kind == record.PredicateWrite
 }
 
-// closed leaves out the reads whose writers are not among txns, so that complete
-// coverage may be claimed of the rest: what remains was read from one of txns,
-// from the reader itself, or from the initial state as the engine says. Where
-// the engine's exhibits vouch for the reads, only lists are looked at: to know
-// the order of two elements the engine need not exhibit the appenders of all.
-func closed(v verdict.Violation, txns []record.Transaction, ctx Context, vouched bool) []record.Transaction {
+// closed leaves out the lists of which somebody else than txns appended a part, so that complete coverage may be claimed
+// of the rest: to know the order of two elements the engine need not exhibit the appenders of all. What else remains was
+// read from one of txns, from the reader itself, or from the initial state: the engine exhibits all writers of what is
+// read, or exhibits nothing, and then it is the whole history.
+func closed(v verdict.Violation, txns []record.Transaction, ctx Context) []record.Transaction {
 	w := writersOf(txns)
 	initial := initialReads(v, ctx.Lookup)
 	known := func(t *record.Transaction, op record.Op) bool {
-		switch {
-		case op.Kind != record.Read || initial[read{t.ID, op.Key}] &&
-			(w.appends[op.Key] == 0 || v.Kind == verdict.ThinAirRead):
+		if op.Kind != record.Read || w.appends[op.Key] == 0 ||
+			v.Kind == verdict.ThinAirRead && initial[read{t.ID, op.Key}] {
 			return true
-		case w.appends[op.Key] > 0:
-			es, _ := list.Elements(op.Value)
-			return !slices.ContainsFunc(es, func(e string) bool { return w.elements[element{op.Key, e}] == 0 })
-		case vouched || w.values[version{op.Key, op.Value}]:
-			return true
-		case ctx.Initial == record.InitialAbsent:
-			return op.Value.IsNull()
-		case ctx.Initial == record.InitialZero:
-			return op.Value == record.Int(0)
 		}
-		return false
+		es, _ := list.Elements(op.Value)
+		return !slices.ContainsFunc(es, func(e string) bool { return w.elements[element{op.Key, e}] == 0 })
 	}
 	out := slices.Clone(txns)
 	for i := range out {
@@ -441,8 +431,8 @@ func closed(v verdict.Violation, txns []record.Transaction, ctx Context, vouched
 		own := map[string]bool{}
 		for _, op := range out[i].Ops {
 			// What misses an own append is wrong whoever appended the rest.
-			missed := v.Kind == verdict.NotMyOwnWrite && initial[read{out[i].ID, op.Key}]
-			if own[op.Key] && (w.appends[op.Key] == 0 || missed) || known(&txns[i], op) {
+			missed := v.Kind == verdict.NotMyOwnWrite && own[op.Key] && initial[read{out[i].ID, op.Key}]
+			if missed || known(&txns[i], op) {
 				ops = append(ops, op)
 			}
 			own[op.Key] = own[op.Key] || writes(op)

@@ -657,6 +657,7 @@ func TestSteppedClocksOrderNothingInAPart(t *testing.T) {
 		stepped += len(v.Untimed)
 		v.Txns = v.Evidence[:1]
 		ctx := context(s, v.Level)
+		ctx.Coverage = record.CoveragePartial // it is a part
 		ctx.Judge = func(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
 			asked++
 			if engineJudge(l, h, txns) == verdict.Violated {

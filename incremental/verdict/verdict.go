@@ -267,7 +267,7 @@ type Violation struct {
 	// transaction, in the order of Evidence. Records cut down to them are
 	// violated too, and every read left in them finds its writer among them
 	// unless it read the initial state or, with partial coverage, an unseen
-	// writer. Empty: all operations of all of Evidence.
+	// writer. Empty: all operations of Evidence, which then is all that the engine knows.
 	Exhibits []Exhibit
 	// ClockDependent: the proof needs the recorded times.
 	ClockDependent bool

@@ -211,6 +211,25 @@ func checked(t *testing.T, q Question) map[string]report.Anomaly {
 	return out
 }
 
+// Where nothing less than the history proves, what was read of keys that nobody had written is a part of the proof.
+func TestTheWholeHistoryProves(t *testing.T) {
+	s, err := script.Parse(`s2 A unknown: r(x,null) w(x,1)
+s0 B: r(x,null) w(x,1)
+s1 C: w(x,2)
+s1 D: r(x,1) @17-17`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h report.History
+	q := Question{Txns: s.Txns, Levels: []verdict.Level{verdict.StrongSI}, AnomaliesMax: 10, Assume: Assumptions{MaxSkew: 14}}
+	if err := Check(q, &h); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.Results[0]; r.Verdict != "violated" || slices.Contains(r.Notes, report.Unproved(1)) {
+		t.Errorf("%s: %q", r.Verdict, r.Notes)
+	}
+}
+
 // What a transaction finds twice of a key to which it appends, and somebody else appended the same, or wrote it as a whole,
 // is not checked: the reader alone would seem to have read what it wrote later, or a list in two orders, which breaks all.
 func TestOwnElementOfAnother(t *testing.T) {
