@@ -166,7 +166,7 @@ type sessionClock struct {
 // keyProps is what is known of a key as a whole.
 type keyProps struct {
 	appended bool
-	changer  verdict.TxnID // the first to append to it, or else to write it, whatever came of it
+	changer  verdict.TxnID // the first to append to it, or else to write a scalar, or else to write, whatever came of it
 	written  bool          // by a plain write
 	scalar   bool          // by one of a value that no list is, nor nothing
 	met      bool          // a transaction touched it
@@ -186,7 +186,7 @@ type keyProps struct {
 // isListKey: its values are lists, by what is known so far.
 func (p *keyProps) isListKey() bool { return p.appended && !p.written && !p.mixed }
 
-// changes is what shows that the key is not bare.
+// changes is what shows that the key is not bare, and that it holds no lists if that is known.
 func (p *keyProps) changes(name string) verdict.Exhibit {
 	return verdict.Exhibit{Txn: p.changer, Writes: []string{name}}
 }
@@ -611,10 +611,11 @@ func (in *intake) appendedTo(k version.Key, id verdict.TxnID) {
 // writtenTo notes a plain write.
 func (in *intake) writtenTo(k version.Key, id verdict.TxnID, v record.Value) *keyProps {
 	p := in.perKey.At(k)
-	if p.bare() {
+	scalar := v.Kind != record.KindList && !v.IsNull()
+	if p.bare() || scalar && !p.scalar && !p.appended {
 		p.changer = id
 	}
-	p.written, p.scalar = true, p.scalar || v.Kind != record.KindList && !v.IsNull()
+	p.written, p.scalar = true, p.scalar || scalar
 	in.replaced = in.replaced || p.appended
 	return p
 }

@@ -112,6 +112,7 @@ func TestNothingAgainstOnesOwn(t *testing.T) {
 		{"s1 T1: w(x,5)\ns2 T2: w(x,null) r(x,[])", true},
 		{"s1 T1: w(x,5)\ns2 T2: w(x,[]) r(x,null)", true},
 		{"s1 T1: w(x,5)\ns2 T2: r(x,null) r(x,[])", true},
+		{"s1 T1: w(x,[]) r(x,null)\ns2 T2: w(x,5)", true},
 		{"s1 T1: w(x,null)\ns2 T2: r(x,null) w(x,null) r(x,[])", false},
 		{"s1 T1: w(x,[1])\ns2 T2: r(x,null) r(x,[])", false},
 	} {
@@ -138,6 +139,8 @@ func TestNothingAgainstOnesOwn(t *testing.T) {
 			}
 			if r := e.Close()[0]; (r.Outcome == verdict.Violated) != (tc.told || !partial) || r.Outcome == verdict.Satisfied {
 				t.Errorf("%v of %q, %v: %+v", level, tc.text, coverage, r)
+			} else if r.Outcome == verdict.Violated && len(r.Violations[0].Evidence) < 2 {
+				t.Errorf("%v of %q, %v: nothing shows that the key holds no lists: %+v", level, tc.text, coverage, r)
 			}
 		}
 	}
