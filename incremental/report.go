@@ -72,11 +72,16 @@ func (e *Engine) vouch(v *verdict.Violation) (proved bool) {
 		key := e.in.nameOf(by.key)
 		v.Exhibits[i].Writes = append(v.Exhibits[i].Writes, key)
 		x := exhibit(e.in.txns.At(by.reader).id)
-		x.All = append(x.All, key)
+		c := e.readCell(by.reader, by.key)
 		if !e.in.perKey.At(by.key).isListKey() {
+			if e.in.wroteWhat(index, c) { // whoever wrote what else it read there need not be known
+				x.Reads = append(x.Reads, key)
+			} else {
+				x.All = append(x.All, key)
+			}
 			continue
 		}
-		c := e.readCell(by.reader, by.key)
+		x.All = append(x.All, key)
 		if c == none || e.in.cells.At(c).about&isList == 0 {
 			continue
 		}

@@ -211,6 +211,29 @@ func checked(t *testing.T, q Question) map[string]report.Anomaly {
 	return out
 }
 
+// Of who shows that a transaction of unknown outcome took effect nothing else is evidence that it read of the key: who may
+// have written that is not there.
+func TestWhoVouchesAccusesNobody(t *testing.T) {
+	s, err := script.Parse(`s1 A unknown: r(x,77) w(x,2)
+s2 B: r(x,77) w(x,1) w(x,0)
+s3 C: w(x,1)
+s4 D: r(x,2) r(x,1)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h report.History
+	if err := Check(Question{Txns: s.Txns, Levels: verdict.Levels(), AnomaliesMax: 10}, &h); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range h.Results {
+		for _, a := range r.Anomalies {
+			if a.Name != "non-repeatable-reads" && a.Name != "lost-update" {
+				t.Errorf("%s: %s", r.Level, a.Alert.Summary)
+			}
+		}
+	}
+}
+
 // Where nothing less than the history proves, what was read of keys that nobody had written is a part of the proof.
 func TestTheWholeHistoryProves(t *testing.T) {
 	s, err := script.Parse(`s2 A unknown: r(x,null) w(x,1)
