@@ -410,10 +410,10 @@ func writes(op record.Op) bool {
 	return op.Kind.Writes() || op.Kind == record.PredicateWrite
 }
 
-// closed leaves out the lists of which somebody else than txns appended a part, so that complete coverage may be claimed
-// of the rest: to know the order of two elements the engine need not exhibit the appenders of all. What else remains was
-// read from one of txns, from the reader itself, or from the initial state: the engine exhibits all writers of what is
-// read, or exhibits nothing, and then it is the whole history.
+// closed leaves out the lists of which somebody else than txns appended a part, so that complete coverage may be
+// claimed of the rest: to know the order of two elements the engine need not exhibit the appenders of all. What else
+// remains was read from one of txns, from the reader itself, or from the initial state: the engine exhibits all writers
+// of what is read, or exhibits nothing, and then it is the whole history.
 func closed(v verdict.Violation, txns []record.Transaction, ctx Context) []record.Transaction {
 	w := writersOf(txns)
 	initial := initialReads(v, ctx.Lookup)

@@ -724,9 +724,9 @@ type suspect struct {
 	appends bool // the transaction does, to the key
 }
 
-// judgeSuspects reports those of keys that are seen to hold no lists, or nothing else once all who may have written what
-// was read have come, and, when all has been taken, the others; those of keys of which an append may be forgotten, or not
-// be recorded, are not checked.
+// judgeSuspects reports those of keys that are seen to hold no lists, or nothing else once all who may have written
+// what was read have come, and, when all has been taken, the others; those of keys of which an append may be forgotten,
+// or not be recorded, are not checked.
 func (e *Engine) judgeSuspects(all bool) {
 	in := e.in
 	left := in.suspects[:0]

@@ -185,7 +185,7 @@ func (q *Question) leave(results []verdict.Result) {
 	}
 }
 
-// claims has what breaks a level say of no other what is not known of it: what predicate writes hit may be otherwise, and
+// claims has what breaks a level say of no other what is not known of it: predicate writes may have hit other rows, and
 // the rows of one statement have no order.
 func (q *Question) claims(results []verdict.Result) {
 	if q.items == nil {
