@@ -16,11 +16,9 @@ func ParseValue(b []byte) (record.Value, error) {
 
 // Value is ParseValue within the Decoder's limit, reusing its scratch.
 func (d *Decoder) Value(b []byte) (v record.Value, err error) {
-	err = d.whole("value", b, func() (bad *reject.Error) {
-		if v, bad = d.value(); bad == nil {
-			bad = d.end()
-		}
-		return bad
+	err = d.whole("value", b, func() {
+		v = d.value()
+		d.end()
 	})
 	if err != nil {
 		return record.Value{}, err
@@ -29,35 +27,27 @@ func (d *Decoder) Value(b []byte) (v record.Value, err error) {
 }
 
 // value takes any JSON value.
-func (d *Decoder) value() (record.Value, *reject.Error) {
+func (d *Decoder) value() record.Value {
+	kind := record.KindObject
 	switch c := d.peek(); {
 	case c == '-' || isDigit(c):
 		if n, from := d.short(); d.p > from {
-			return record.Int(n), nil
+			return record.Int(n)
 		}
 		return d.number()
 	case c == '"':
-		raw, err := d.str()
-		if err != nil {
-			return record.Value{}, err
-		}
-		return record.String(string(raw)), nil
+		return record.String(string(d.str()))
 	case c == 'n':
-		return record.Null, d.literal("null")
-	case c == 't':
-		return record.Value{Kind: record.KindBool, Text: "true"}, d.literal("true")
-	case c == 'f':
-		return record.Value{Kind: record.KindBool, Text: "false"}, d.literal("false")
-	}
-	kind := record.KindObject
-	if d.peek() == '[' {
+		d.literal("null")
+		return record.Null
+	case c == 't' || c == 'f':
+		kind = record.KindBool
+	case c == '[':
 		kind = record.KindList
 	}
 	d.canon, d.members = d.canon[:0], d.members[:0]
-	if err := d.canonical(1); err != nil {
-		return record.Value{}, err
-	}
-	return record.Value{Kind: kind, Text: string(d.canon)}, nil
+	d.canonical(1)
+	return record.Value{Kind: kind, Text: string(d.canon)}
 }
 
 // member is a field of an object in d.canon: "NAME":VALUE is
@@ -66,74 +56,68 @@ type member struct{ from, name, to int }
 
 // canonical takes any value and appends its canonical text to d.canon. depth
 // counts it and what it stands in.
-func (d *Decoder) canonical(depth int) *reject.Error {
+func (d *Decoder) canonical(depth int) {
 	switch c := d.peek(); {
 	case c == '-' || isDigit(c):
 		negative, point, err := d.decompose()
 		if err != nil {
-			return err
+			d.fail(err)
+			return
 		}
 		d.canon = appendNumber(d.canon, negative, d.digits, point)
-		return nil
 	case c == '"':
-		return d.canonicalString()
+		d.canonicalString()
 	case c == 'n':
-		d.canon = append(d.canon, "null"...)
-		return d.literal("null")
+		d.canonicalWord("null")
 	case c == 't':
-		d.canon = append(d.canon, "true"...)
-		return d.literal("true")
+		d.canonicalWord("true")
 	case c == 'f':
-		d.canon = append(d.canon, "false"...)
-		return d.literal("false")
+		d.canonicalWord("false")
 	case c != '[' && c != '{':
-		return d.syntax("a value")
+		d.fail(d.syntax("a value"))
 	case depth > DepthMax:
-		return reject.New(reject.TooDeep, "the value nests more than %d lists or objects", DepthMax)
+		d.fail(reject.New(reject.TooDeep, "the value nests more than %d lists or objects", DepthMax))
 	case c == '[':
-		return d.canonicalList(depth)
+		d.canonicalList(depth)
+	default:
+		d.canonicalObject(depth)
 	}
-	return d.canonicalObject(depth)
 }
 
-func (d *Decoder) canonicalString() *reject.Error {
+func (d *Decoder) canonicalWord(word string) {
+	d.canon = append(d.canon, word...)
+	d.literal(word)
+}
+
+func (d *Decoder) canonicalString() {
 	from := d.p
-	raw, err := d.str()
-	if err != nil {
-		return err
-	}
+	raw := d.str()
 	if d.p-from == len(raw)+2 { // no escapes: it stands there as it should
 		d.canon = append(d.canon, d.b[from:d.p]...)
-		return nil
+		return
 	}
 	d.canon = record.AppendJSONString(d.canon, string(raw))
-	return nil
 }
 
-func (d *Decoder) canonicalList(depth int) *reject.Error {
+func (d *Decoder) canonicalList(depth int) {
 	d.p++
 	d.canon = append(d.canon, '[')
-	for i := 0; ; i++ {
-		more, err := d.element(i == 0)
-		if err != nil {
-			return err.UnderIndex(i)
-		}
-		if !more {
-			d.canon = append(d.canon, ']')
-			return nil
-		}
+	i := 0
+	for ; d.element(i == 0); i++ {
 		if i > 0 {
 			d.canon = append(d.canon, ',')
 		}
-		if err := d.canonical(depth + 1); err != nil {
-			return err.UnderIndex(i)
+		if d.canonical(depth + 1); d.err != nil {
+			break
 		}
 	}
+	d.underIndex(i)
+	d.canon = append(d.canon, ']')
 }
 
 // canonicalObject writes the fields as they come, and puts them in order
 // afterwards if they were not: by the canonical text of their names.
-func (d *Decoder) canonicalObject(depth int) *reject.Error {
+func (d *Decoder) canonicalObject(depth int) {
 	d.p++
 	base, start := len(d.members), len(d.canon)
 	d.canon = append(d.canon, '{')
@@ -143,30 +127,31 @@ func (d *Decoder) canonicalObject(depth int) *reject.Error {
 		case c == '}':
 			d.p++
 			d.canon = append(d.canon, '}')
-			err := d.arrange(base, start, inOrder)
+			d.arrange(base, start, inOrder)
 			d.members = d.members[:base]
-			return err
+			return
 		case i == 0:
 		case c == ',':
 			d.p++
 			d.canon = append(d.canon, ',')
 		default:
-			return d.syntax("',' or '}'")
+			d.fail(d.syntax("',' or '}'"))
+			return
 		}
 		if d.peek() != '"' {
-			return d.syntax("a field's name in quotes")
+			d.fail(d.syntax("a field's name in quotes"))
+			return
 		}
 		m := member{from: len(d.canon)}
-		if err := d.canonicalString(); err != nil {
-			return err
-		}
+		d.canonicalString()
 		m.name = len(d.canon)
-		if err := d.colon(); err != nil {
-			return err
+		if d.colon(); d.err != nil {
+			return
 		}
 		d.canon = append(d.canon, ':')
-		if err := d.canonical(depth + 1); err != nil {
-			return err.Under(brief(d.nameIn(m)))
+		if d.canonical(depth + 1); d.err != nil {
+			d.under(brief(d.nameIn(m)))
+			return
 		}
 		m.to = len(d.canon)
 		if inOrder && i > 0 && bytes.Compare(d.nameIn(d.members[len(d.members)-1]), d.nameIn(m)) >= 0 {
@@ -180,9 +165,9 @@ func (d *Decoder) nameIn(m member) []byte { return d.canon[m.from+1 : m.name-1] 
 
 // arrange sorts the object that began at d.canon[start], whose fields are
 // d.members[base:], and refuses a field that is there twice.
-func (d *Decoder) arrange(base, start int, inOrder bool) *reject.Error {
+func (d *Decoder) arrange(base, start int, inOrder bool) {
 	if inOrder {
-		return nil
+		return
 	}
 	fields := d.members[base:]
 	slices.SortFunc(fields, func(x, y member) int { return bytes.Compare(d.nameIn(x), d.nameIn(y)) })
@@ -190,12 +175,12 @@ func (d *Decoder) arrange(base, start int, inOrder bool) *reject.Error {
 	for i, m := range fields {
 		if i > 0 {
 			if bytes.Equal(d.nameIn(fields[i-1]), d.nameIn(m)) {
-				return reject.In(brief(d.nameIn(m)), reject.DuplicateField, "the object has this field twice")
+				d.fail(reject.In(brief(d.nameIn(m)), reject.DuplicateField, "the object has this field twice"))
+				return
 			}
 			d.sorted = append(d.sorted, ',')
 		}
 		d.sorted = append(d.sorted, d.canon[m.from:m.to]...)
 	}
 	copy(d.canon[start:], append(d.sorted, '}'))
-	return nil
 }

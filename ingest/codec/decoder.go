@@ -30,8 +30,9 @@ type Decoder struct {
 	opt   Options
 	names *intern.Table
 
-	b []byte // the record at hand
-	p int    // the next byte of it
+	b   []byte        // the record at hand
+	p   int           // the next byte of it
+	err *reject.Error // the first: nothing more is taken after it
 
 	// Scratch, overwritten by the next use.
 	ops       []record.Op
@@ -67,7 +68,7 @@ func Decode(b []byte, t *record.Transaction) error { return New(Options{}).Decod
 // position, and leaves *t zero.
 func (d *Decoder) Decode(b []byte, t *record.Transaction) error {
 	*t = record.Transaction{}
-	err := d.whole("record", b, func() *reject.Error { return d.transaction(t) })
+	err := d.whole("record", b, func() { d.transaction(t) })
 	if err != nil {
 		*t = record.Transaction{}
 	}
@@ -75,17 +76,36 @@ func (d *Decoder) Decode(b []byte, t *record.Transaction) error {
 }
 
 // whole has b taken, which is what the word says, within the limit.
-func (d *Decoder) whole(what string, b []byte, take func() *reject.Error) error {
+func (d *Decoder) whole(what string, b []byte, take func()) error {
 	if len(b) > d.opt.SizeMax {
 		return reject.New(reject.TooLarge, "the %s has %d bytes, more than the limit of %d", what, len(b), d.opt.SizeMax)
 	}
-	d.b, d.p = b, 0
-	err := take()
-	d.b = nil
-	if err != nil {
-		return err
+	d.b, d.p, d.err = b, 0, nil
+	take()
+	if d.b = nil; d.err != nil {
+		return d.err
 	}
 	return nil
+}
+
+// fail notes an error, if it is one.
+func (d *Decoder) fail(e *reject.Error) {
+	if d.err == nil {
+		d.err = e
+	}
+}
+
+// under says in what the error is, if there is one.
+func (d *Decoder) under(name string) {
+	if d.err != nil {
+		d.err = d.err.Under(name)
+	}
+}
+
+func (d *Decoder) underIndex(i int) {
+	if d.err != nil {
+		d.err = d.err.UnderIndex(i)
+	}
 }
 
 // Fields of a record, as bits of those seen.
@@ -115,47 +135,34 @@ var recordForm = form{
 }
 
 // transaction parses all of d.b. The fields that are absent are set by finish.
-func (d *Decoder) transaction(t *record.Transaction) *reject.Error {
-	given, err := d.object(&recordForm, "one JSON object", func(f uint) *reject.Error { return d.field(f, t) })
-	if err == nil {
-		err = d.end()
-	}
-	if err != nil {
-		return err
-	}
-	return d.finish(t, given)
+func (d *Decoder) transaction(t *record.Transaction) {
+	given := d.object(&recordForm, "one JSON object", func(f uint) { d.field(f, t) })
+	d.end()
+	d.fail(d.finish(t, given))
 }
 
 // field parses the value of one field.
-func (d *Decoder) field(f uint, t *record.Transaction) (err *reject.Error) {
+func (d *Decoder) field(f uint, t *record.Transaction) {
 	switch f {
 	case fieldDB:
-		t.DB, err = d.history()
+		t.DB = d.history()
 	case fieldSession:
-		t.Session, err = d.session()
+		t.Session = d.session()
 	case fieldSeq:
-		t.HasSeq = true
-		t.Seq, err = d.integer()
+		t.Seq, t.HasSeq = d.integer(), true
 	case fieldID:
-		var raw []byte
-		if raw, err = d.nameBytes("the id"); err == nil {
-			t.ID = string(raw)
-		}
+		t.ID = string(d.nameBytes("the id"))
 	case fieldNode:
-		var raw []byte
-		if raw, err = d.nameBytes("the node"); err == nil {
-			t.Node = string(raw)
-		}
+		t.Node = string(d.nameBytes("the node"))
 	case fieldStart:
-		t.Start, err = d.integer()
+		t.Start = d.integer()
 	case fieldEnd:
-		t.End, err = d.integer()
+		t.End = d.integer()
 	case fieldStatus:
-		t.Status, err = d.status()
+		t.Status = d.status()
 	case fieldOps:
-		t.Ops, err = d.operations()
+		t.Ops = d.operations()
 	}
-	return err
 }
 
 // finish sets what is absent and checks what only the whole record tells.
@@ -194,18 +201,16 @@ func CheckTimes(hasStart, hasEnd bool, start, end int64) (both bool, err *reject
 	return hasStart, nil
 }
 
-func (d *Decoder) status() (record.Status, *reject.Error) {
-	raw, err := d.wantString("the status")
-	if err != nil {
-		return 0, err
-	}
-	switch string(raw) {
+func (d *Decoder) status() record.Status {
+	switch raw := d.wantString("the status"); string(raw) {
 	case "committed":
-		return record.Committed, nil
+		return record.Committed
 	case "aborted":
-		return record.Aborted, nil
+		return record.Aborted
 	case "unknown":
-		return record.Unknown, nil
+		return record.Unknown
+	default:
+		d.fail(reject.New(reject.UnknownStatus, "no status is called %s: want committed, aborted or unknown", quoted(raw)))
 	}
-	return 0, reject.New(reject.UnknownStatus, "no status is called %s: want committed, aborted or unknown", quoted(raw))
+	return 0
 }

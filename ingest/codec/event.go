@@ -79,22 +79,17 @@ func eventOnly(field string) bool {
 // leaves *e zero.
 func (d *Decoder) Event(b []byte, e *assemble.Event) error {
 	*e = assemble.Event{}
-	err := d.whole("event", b, func() *reject.Error { return d.event(e) })
+	err := d.whole("event", b, func() { d.event(e) })
 	if err != nil {
 		*e = assemble.Event{}
 	}
 	return err
 }
 
-func (d *Decoder) event(e *assemble.Event) *reject.Error {
-	given, err := d.object(&eventForm, "one JSON object", func(f uint) *reject.Error { return d.eventField(f, e) })
-	if err == nil {
-		err = d.end()
-	}
-	if err != nil {
-		return err
-	}
-	return finishEvent(e, given)
+func (d *Decoder) event(e *assemble.Event) {
+	given := d.object(&eventForm, "one JSON object", func(f uint) { d.eventField(f, e) })
+	d.end()
+	d.fail(finishEvent(e, given))
 }
 
 func finishEvent(e *assemble.Event, given uint) *reject.Error {
@@ -115,63 +110,56 @@ func finishEvent(e *assemble.Event, given uint) *reject.Error {
 	return nil
 }
 
-func (d *Decoder) eventField(f uint, e *assemble.Event) (err *reject.Error) {
+func (d *Decoder) eventField(f uint, e *assemble.Event) {
 	switch f {
 	case eventEvent:
-		e.Kind, e.Status, err = d.eventKind()
+		e.Kind, e.Status = d.eventKind()
 	case eventSession:
-		e.Session, err = d.session()
+		e.Session = d.session()
 	case eventTxn:
-		e.Txn, err = d.name("the transaction")
+		e.Txn = d.name("the transaction")
 	case eventDB:
-		e.DB, err = d.history()
+		e.DB = d.history()
 	case eventSeq:
-		e.HasSeq = true
-		e.Seq, err = d.integer()
+		e.Seq, e.HasSeq = d.integer(), true
 	case eventID:
-		var raw []byte
-		raw, err = d.nameBytes("the id")
-		e.ID = string(raw)
+		e.ID = string(d.nameBytes("the id"))
 	case eventStart, eventEnd:
-		e.HasTime = true
-		e.Time, err = d.integer()
+		e.Time, e.HasTime = d.integer(), true
 	case eventN:
-		e.N, err = d.count(assemble.OpsLimit - 1)
+		e.N = d.count(assemble.OpsLimit - 1)
 	case eventCount:
-		e.N, err = d.count(assemble.OpsLimit)
+		e.N = d.count(assemble.OpsLimit)
 	case eventOp:
-		err = d.operation(&e.Op)
+		d.operation(&e.Op)
 	}
-	return err
 }
 
-func (d *Decoder) count(most int64) (uint32, *reject.Error) {
-	n, err := d.integer()
-	if err == nil && n > most {
-		err = reject.New(reject.OutOfRange, "%d is more than %d", n, most)
+func (d *Decoder) count(most int64) uint32 {
+	n := d.integer()
+	if n > most {
+		d.fail(reject.New(reject.OutOfRange, "%d is more than %d", n, most))
 	}
-	return uint32(n), err
+	return uint32(n)
 }
 
-func (d *Decoder) eventKind() (assemble.Kind, record.Status, *reject.Error) {
-	raw, err := d.wantString("the kind of the event")
-	if err != nil {
-		return 0, 0, err
-	}
-	switch string(raw) {
+func (d *Decoder) eventKind() (assemble.Kind, record.Status) {
+	switch raw := d.wantString("the kind of the event"); string(raw) {
 	case "begin":
-		return assemble.Begin, 0, nil
+		return assemble.Begin, 0
 	case "op":
-		return assemble.Step, 0, nil
+		return assemble.Step, 0
 	case "commit":
-		return assemble.End, record.Committed, nil
+		return assemble.End, record.Committed
 	case "abort":
-		return assemble.End, record.Aborted, nil
+		return assemble.End, record.Aborted
 	case "unknown":
-		return assemble.End, record.Unknown, nil
+		return assemble.End, record.Unknown
+	default:
+		d.fail(reject.New(reject.UnknownEvent, "no event is called %s: want begin, op, commit, abort or unknown",
+			quoted(raw)))
 	}
-	return 0, 0, reject.New(reject.UnknownEvent, "no event is called %s: want begin, op, commit, abort or unknown",
-		quoted(raw))
+	return 0, 0
 }
 
 // AppendEvent appends e as one line of JSON, without a line break. Decoding that

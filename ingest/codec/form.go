@@ -31,32 +31,27 @@ func (f *form) name(set uint) string { return f.fields[bits.TrailingZeros(set)] 
 
 // object takes an object of a form; want says what it is. take is called behind the name of each field that is not
 // null, with its bit, and takes its value. It returns the fields that take was called for.
-func (d *Decoder) object(f *form, want string, take func(field uint) *reject.Error) (given uint, err *reject.Error) {
-	if err := d.open('{', want); err != nil {
-		return 0, err
-	}
-	for seen := uint(0); ; {
-		name, more, err := d.member(seen == 0)
-		if err != nil || !more {
-			return given, err
+func (d *Decoder) object(f *form, want string, take func(field uint)) (given uint) {
+	d.open('{', want)
+	for seen := uint(0); d.err == nil; {
+		name, more := d.member(seen == 0)
+		if !more {
+			break
 		}
 		field := f.bit(name)
 		switch {
 		case field == 0:
-			return 0, f.unknown(name)
+			d.fail(f.unknown(name))
 		case seen&field != 0:
-			return 0, reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name)
+			d.fail(reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name))
 		}
 		seen |= field
-		if err := d.colon(); err != nil {
-			return 0, err
-		}
-		if field&f.optional != 0 && d.null() {
+		if d.colon(); d.err != nil || field&f.optional != 0 && d.null() {
 			continue
 		}
 		given |= field
-		if err := take(field); err != nil {
-			return 0, err.Under(f.name(field))
-		}
+		take(field)
+		d.under(f.name(field))
 	}
+	return given
 }

@@ -20,18 +20,16 @@ import (
 // first field is "history". The rest may be wrong; DecodeHeader says so.
 func IsHeader(line []byte) bool {
 	d := Decoder{b: line}
-	if d.open('{', "") != nil {
-		return false
-	}
-	name, more, err := d.member(true)
-	return err == nil && more && string(name) == "history"
+	d.open('{', "")
+	name, more := d.member(true)
+	return d.err == nil && more && string(name) == "history"
 }
 
 // DecodeHeader decodes a header line. An error is a *reject.Error without a
 // position.
 func DecodeHeader(line []byte) (h record.Header, err error) {
 	d := Decoder{opt: Options{SizeMax: SizeDefault}}
-	if err := d.whole("header", line, func() *reject.Error { return d.header(&h) }); err != nil {
+	if err := d.whole("header", line, func() { d.header(&h) }); err != nil {
 		return record.Header{}, err
 	}
 	return h, nil
@@ -42,18 +40,14 @@ var headerForm = form{fields: []string{"history"}, unknown: func(name []byte) *r
 		quoted(name))
 }}
 
-func (d *Decoder) header(h *record.Header) *reject.Error {
-	given, err := d.object(&headerForm, "one JSON object", func(uint) *reject.Error {
-		_, err := d.object(&settingsForm, "an object of settings", func(f uint) *reject.Error { return d.setting(f, h) })
-		return err
+func (d *Decoder) header(h *record.Header) {
+	given := d.object(&headerForm, "one JSON object", func(uint) {
+		d.object(&settingsForm, "an object of settings", func(f uint) { d.setting(f, h) })
 	})
-	switch {
-	case err != nil:
-		return err
-	case given == 0:
-		return reject.In("history", reject.MissingField, "a header needs the field \"history\"")
+	if given == 0 {
+		d.fail(reject.In("history", reject.MissingField, "a header needs the field \"history\""))
 	}
-	return d.end()
+	d.end()
 }
 
 // Settings, as bits of those seen.
@@ -75,72 +69,69 @@ var settingsForm = form{
 	},
 }
 
-func (d *Decoder) setting(f uint, h *record.Header) (err *reject.Error) {
+func (d *Decoder) setting(f uint, h *record.Header) {
 	switch f {
 	case settingInitial:
-		h.Initial, err = choice(d, record.ParseInitial, "any, absent or zero")
+		h.Initial = choice(d, record.ParseInitial, "any, absent or zero")
 	case settingSessions:
-		h.Sessions, err = choice(d, record.ParseSessions, "keep or ignore")
+		h.Sessions = choice(d, record.ParseSessions, "keep or ignore")
 	case settingClock:
-		h.Clock, err = choice(d, record.ParseClock, "prune, enforce, ignore or database")
+		h.Clock = choice(d, record.ParseClock, "prune, enforce, ignore or database")
 	case settingMaxSkew:
-		h.MaxSkew, err = d.duration()
+		h.MaxSkew = d.duration()
 	case settingCoverage:
-		h.Coverage, err = choice(d, record.ParseCoverage, "complete or partial")
+		h.Coverage = choice(d, record.ParseCoverage, "complete or partial")
 	case settingUniqueValues:
-		h.UniqueValues, err = d.boolean()
+		h.UniqueValues = d.boolean()
 	}
-	return err
 }
 
 // choice takes one of a setting's values.
-func choice[T any](d *Decoder, parse func(string) (T, bool), want string) (*T, *reject.Error) {
+func choice[T any](d *Decoder, parse func(string) (T, bool), want string) *T {
 	if d.peek() != '"' {
-		return nil, d.mistyped("a string: " + want)
+		d.fail(d.mistyped("a string: " + want))
+		return nil
 	}
-	raw, err := d.str()
-	if err != nil {
-		return nil, err
-	}
+	raw := d.str()
 	v, ok := parse(string(raw))
 	if !ok {
-		return nil, reject.New(reject.UnknownSetting, "want %s, not %s", want, quoted(raw))
+		d.fail(reject.New(reject.UnknownSetting, "want %s, not %s", want, quoted(raw)))
 	}
-	return &v, nil
+	return &v
 }
 
-func (d *Decoder) duration() (*int64, *reject.Error) {
+func (d *Decoder) duration() *int64 {
 	if c := d.peek(); c == '-' || isDigit(c) {
-		n, err := d.integer()
-		return &n, err
+		n := d.integer()
+		return &n
 	}
 	if d.peek() != '"' {
-		return nil, d.mistyped(`a duration such as "5ms", or nanoseconds`)
+		d.fail(d.mistyped(`a duration such as "5ms", or nanoseconds`))
+		return nil
 	}
-	raw, err := d.str()
-	if err != nil {
-		return nil, err
-	}
-	v, bad := time.ParseDuration(string(raw))
-	if bad != nil {
-		return nil, reject.New(reject.UnknownSetting, "want a duration with its unit, such as \"5ms\", not %s", quoted(raw))
-	}
-	if v < 0 {
-		return nil, reject.New(reject.Negative, "%s is negative", v)
+	raw := d.str()
+	v, err := time.ParseDuration(string(raw))
+	switch {
+	case err != nil:
+		d.fail(reject.New(reject.UnknownSetting, "want a duration with its unit, such as \"5ms\", not %s", quoted(raw)))
+	case v < 0:
+		d.fail(reject.New(reject.Negative, "%s is negative", v))
 	}
 	n := int64(v)
-	return &n, nil
+	return &n
 }
 
-func (d *Decoder) boolean() (*bool, *reject.Error) {
+func (d *Decoder) boolean() *bool {
 	v := d.peek() == 't'
 	switch {
 	case v:
-		return &v, d.literal("true")
+		d.literal("true")
 	case d.peek() == 'f':
-		return &v, d.literal("false")
+		d.literal("false")
+	default:
+		d.fail(d.mistyped("true or false"))
 	}
-	return nil, d.mistyped("true or false")
+	return &v
 }
 
 // AppendHeader appends h as a header line, without a line break. Decoding that

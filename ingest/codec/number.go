@@ -26,16 +26,17 @@ const (
 )
 
 // number takes the number at d.p.
-func (d *Decoder) number() (record.Value, *reject.Error) {
+func (d *Decoder) number() record.Value {
 	negative, point, err := d.decompose()
 	if err != nil {
-		return record.Value{}, err
+		d.fail(err)
+		return record.Value{}
 	}
 	if n, ok := integral(negative, d.digits, point); ok {
-		return record.Int(n), nil
+		return record.Int(n)
 	}
 	var room [64]byte
-	return record.Value{Kind: record.KindNumber, Text: string(appendNumber(room[:0], negative, d.digits, point))}, nil
+	return record.Value{Kind: record.KindNumber, Text: string(appendNumber(room[:0], negative, d.digits, point))}
 }
 
 // decompose takes the number at d.p and leaves its D in d.digits.

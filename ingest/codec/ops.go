@@ -6,19 +6,12 @@ import (
 )
 
 // operations takes the list of operations.
-func (d *Decoder) operations() ([]record.Op, *reject.Error) {
-	if err := d.open('[', "a list of operations"); err != nil {
-		return nil, err
+func (d *Decoder) operations() []record.Op {
+	if d.open('[', "a list of operations"); d.err != nil {
+		return nil
 	}
 	ops := d.ops[:0]
-	for {
-		more, err := d.element(len(ops) == 0)
-		if err != nil {
-			return nil, err.UnderIndex(len(ops))
-		}
-		if !more {
-			break
-		}
+	for d.element(len(ops) == 0) {
 		if len(ops) == cap(ops) {
 			ops = append(ops, record.Op{})[:len(ops)]
 		}
@@ -27,22 +20,23 @@ func (d *Decoder) operations() ([]record.Op, *reject.Error) {
 		if d.plain(op) {
 			continue
 		}
-		if err := d.operation(op); err != nil {
-			return nil, err.UnderIndex(len(ops) - 1)
+		if d.operation(op); d.err != nil {
+			d.underIndex(len(ops) - 1)
+			return nil
 		}
 	}
-	if len(ops) == 0 {
-		return nil, nil
+	if d.underIndex(len(ops)); d.err != nil || len(ops) == 0 {
+		return nil
 	}
 	if cap(ops) <= opsKept {
 		d.ops = ops
 	}
 	if d.borrow {
-		return ops, nil
+		return ops
 	}
 	out := make([]record.Op, len(ops))
 	copy(out, ops)
-	return out, nil
+	return out
 }
 
 // plain takes an operation if it is of the commonest form, which encoders write
@@ -82,88 +76,64 @@ func (d *Decoder) plain(op *record.Op) bool {
 }
 
 // operation takes one operation; all of *op is overwritten.
-func (d *Decoder) operation(op *record.Op) *reject.Error {
-	if err := d.open('[', "an operation: a list of its kind, its key and its value"); err != nil {
-		return err
+func (d *Decoder) operation(op *record.Op) {
+	d.open('[', "an operation: a list of its kind, its key and its value")
+	if d.next(0); d.err != nil {
+		return
 	}
-	if err := d.next(0); err != nil {
-		return err
+	raw := d.wantString("the operation's kind")
+	d.underIndex(0)
+	var known bool
+	if op.Kind, known = record.ParseOpKind(string(raw)); !known {
+		d.fail(reject.In("[0]", reject.UnknownOp, "no operation is called %s: want r, w, append, rp or wp", quoted(raw)))
 	}
-	raw, err := d.wantString("the operation's kind")
-	if err != nil {
-		return err.UnderIndex(0)
-	}
-	switch string(raw) {
-	case "r":
-		op.Kind = record.Read
-	case "w":
-		op.Kind = record.Write
-	case "append":
-		op.Kind = record.Append
-	case "rp":
-		op.Kind = record.PredicateRead
-	case "wp":
-		op.Kind = record.PredicateWrite
-	default:
-		return reject.In("[0]", reject.UnknownOp, "no operation is called %s: want r, w, append, rp or wp", quoted(raw))
-	}
-	if err := d.next(1); err != nil {
-		return err
+	if d.next(1); d.err != nil {
+		return
 	}
 	op.Where = ""
 	predicate := op.Kind == record.PredicateRead || op.Kind == record.PredicateWrite
 	if predicate {
-		err = d.predicate(op)
+		d.predicate(op)
 	} else {
-		op.Key, err = d.name("the key")
+		op.Key = d.name("the key")
 	}
-	if err != nil {
-		return err.UnderIndex(1)
-	}
-	if err := d.next(2); err != nil {
-		return err
+	d.underIndex(1)
+	if d.next(2); d.err != nil {
+		return
 	}
 	if predicate && d.peek() != '{' {
-		return d.mistyped("an object").UnderIndex(2)
+		d.fail(d.mistyped("an object"))
+	} else {
+		op.Value = d.value()
 	}
-	if op.Value, err = d.value(); err != nil {
-		return err.UnderIndex(2)
+	if d.underIndex(2); d.err != nil {
+		return
 	}
 	if op.Kind == record.PredicateWrite {
-		return d.hit(op)
+		d.hit(op)
+	} else if d.element(false) {
+		d.fail(reject.New(reject.WrongLength, "an operation has three elements, this one has more"))
 	}
-	more, err := d.element(false)
-	if err == nil && more {
-		err = reject.New(reject.WrongLength, "an operation has three elements, this one has more")
-	}
-	return err
 }
 
 // hit takes the rows that a predicate write hit, if they are there: they become a member of its value.
-func (d *Decoder) hit(op *record.Op) *reject.Error {
+func (d *Decoder) hit(op *record.Op) {
 	members := op.Value.Fields()
 	if _, given := members[record.Hit]; given {
-		return reject.In(record.Hit, reject.UnknownField, "the rows that a predicate write hit are its fourth element").
-			UnderIndex(2)
+		d.fail(reject.In(record.Hit, reject.UnknownField, "the rows that a predicate write hit are its fourth element").
+			UnderIndex(2))
 	}
-	more, err := d.element(false)
-	if err != nil || !more {
-		return err
+	if !d.element(false) {
+		return
 	}
 	if d.peek() != '[' {
-		return d.mistyped("a list, of the rows that were hit").UnderIndex(3)
+		d.fail(d.mistyped("a list, of the rows that were hit"))
+	} else if rows := d.value(); d.err == nil {
+		op.Value, d.err = WithHit(op.Value, rows)
 	}
-	rows, err := d.value()
-	if err == nil {
-		op.Value, err = WithHit(op.Value, rows)
+	if d.underIndex(3); d.element(false) {
+		d.fail(reject.New(reject.WrongLength, "a predicate write has four elements at most, this one has more"))
 	}
-	if err != nil {
-		return err.UnderIndex(3)
-	}
-	if more, err = d.element(false); err == nil && more {
-		err = reject.New(reject.WrongLength, "a predicate write has four elements at most, this one has more")
-	}
-	return err
 }
 
 // WithHit is a predicate write's value with the rows that it hit, a list of their keys.
@@ -183,12 +153,10 @@ func WithHit(v, rows record.Value) (record.Value, *reject.Error) {
 }
 
 // next moves on to element i of an operation.
-func (d *Decoder) next(i int) *reject.Error {
-	more, err := d.element(i == 0)
-	if err == nil && !more {
-		err = reject.New(reject.WrongLength, "an operation has three elements, this one has %d", i)
+func (d *Decoder) next(i int) {
+	if !d.element(i == 0) {
+		d.fail(reject.New(reject.WrongLength, "an operation has three elements, this one has %d", i))
 	}
-	return err
 }
 
 // Fields of a predicate.
@@ -203,22 +171,18 @@ var predicateForm = form{fields: []string{"table", "where"}, unknown: func(name 
 }}
 
 // predicate takes {"table":T,"where":W}.
-func (d *Decoder) predicate(op *record.Op) *reject.Error {
-	given, err := d.object(&predicateForm, `an object, {"table":…,"where":…}`, func(f uint) (err *reject.Error) {
+func (d *Decoder) predicate(op *record.Op) {
+	given := d.object(&predicateForm, `an object, {"table":…,"where":…}`, func(f uint) {
 		if f == predicateTable {
-			op.Key, err = d.name("the table")
+			op.Key = d.name("the table")
 		} else {
-			op.Where, err = d.name("the predicate")
+			op.Where = d.name("the predicate")
 		}
-		return err
 	})
 	switch {
-	case err != nil:
-		return err
 	case given&predicateTable == 0:
-		return reject.In("table", reject.MissingField, "a predicate needs the field \"table\"")
+		d.fail(reject.In("table", reject.MissingField, "a predicate needs the field \"table\""))
 	case given&predicateWhere == 0:
-		return reject.In("where", reject.MissingField, "a predicate needs the field \"where\"; \"true\" means every row")
+		d.fail(reject.In("where", reject.MissingField, "a predicate needs the field \"where\"; \"true\" means every row"))
 	}
-	return nil
 }

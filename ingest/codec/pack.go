@@ -29,7 +29,7 @@ func (d *Decoder) Pack(b []byte, c *packed.Chunk) error {
 // plain ones are faster. Where it can't, it adds nothing: whether anything is wrong,
 // and what, is for Decode to say.
 func (d *Decoder) packCanonical(b []byte, c *packed.Chunk) bool {
-	d.b, d.p = b, 0
+	d.b, d.p, d.err = b, 0, nil
 	defer func() { d.b = nil }()
 	var h packed.Head
 	if !d.canonicalHead(&h) {
@@ -146,7 +146,7 @@ func (d *Decoder) packOperations(c *packed.Chunk) bool {
 	for {
 		if !d.packPlain(c) {
 			var op record.Op
-			if d.operation(&op) != nil {
+			if d.operation(&op); d.err != nil {
 				return false
 			}
 			c.Op(&op)

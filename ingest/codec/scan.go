@@ -74,121 +74,100 @@ func (d *Decoder) mistyped(want string) *reject.Error {
 }
 
 // open takes the bracket c; want says what it opens.
-func (d *Decoder) open(c byte, want string) *reject.Error {
+func (d *Decoder) open(c byte, want string) {
 	if d.peek() != c {
-		if d.p >= len(d.b) {
-			return d.syntax(want)
-		}
-		return d.mistyped(want)
+		d.fail(d.mistyped(want))
+		return
 	}
 	d.p++
-	return nil
 }
 
 // end makes sure that nothing but blanks follows.
-func (d *Decoder) end() *reject.Error {
-	d.space()
-	if d.p < len(d.b) {
-		return d.syntax("the end of the record")
+func (d *Decoder) end() {
+	if d.space(); d.p < len(d.b) {
+		d.fail(d.syntax("the end of the record"))
 	}
-	return nil
 }
 
 // member takes what stands before the next field of an object and its name, or
 // the closing brace: then more is false. The name is valid until the next string.
-func (d *Decoder) member(first bool) (name []byte, more bool, err *reject.Error) {
+func (d *Decoder) member(first bool) (name []byte, more bool) {
 	switch c := d.peek(); {
 	case c == '}':
 		d.p++
-		return nil, false, nil
-	case first:
-	case c == ',':
+		return nil, false
+	case c == ',' && !first:
 		d.p++
-	default:
-		return nil, false, d.syntax("',' or '}'")
+	case !first:
+		d.fail(d.syntax("',' or '}'"))
+		return nil, false
 	}
 	if d.peek() != '"' {
-		return nil, false, d.syntax("a field's name in quotes")
+		d.fail(d.syntax("a field's name in quotes"))
+		return nil, false
 	}
-	name, err = d.str()
-	return name, true, err
+	name = d.str()
+	return name, d.err == nil
 }
 
 // element takes what stands before the next element of a list, or the closing
 // bracket: then more is false.
-func (d *Decoder) element(first bool) (more bool, err *reject.Error) {
+func (d *Decoder) element(first bool) (more bool) {
 	switch c := d.peek(); {
+	case d.err != nil:
 	case c == ']':
 		d.p++
-		return false, nil
 	case first:
-		return true, nil
-	case c == ',':
-		d.p++
-		if d.peek() == ']' {
-			return false, d.syntax("a value")
+		return true
+	case c != ',':
+		d.fail(d.syntax("',' or ']'"))
+	default:
+		if d.p++; d.peek() != ']' {
+			return true
 		}
-		return true, nil
+		d.fail(d.syntax("a value"))
 	}
-	return false, d.syntax("',' or ']'")
+	return false
 }
 
-func (d *Decoder) colon() *reject.Error {
+func (d *Decoder) colon() {
 	if d.peek() != ':' {
-		return d.syntax("':'")
+		d.fail(d.syntax("':'"))
+		return
 	}
 	d.p++
 	d.space()
-	return nil
 }
 
 // null takes the literal null if it is there.
-func (d *Decoder) null() bool { return d.peek() == 'n' && d.literal("null") == nil }
+func (d *Decoder) null() bool { return d.peek() == 'n' && d.word("null") }
 
 // literal takes the word at d.p.
-func (d *Decoder) literal(word string) *reject.Error {
-	if len(d.b)-d.p < len(word) || string(d.b[d.p:d.p+len(word)]) != word {
-		return d.syntax("a value")
+func (d *Decoder) literal(word string) {
+	if !d.word(word) {
+		d.fail(d.syntax("a value"))
 	}
-	d.p += len(word)
-	return nil
 }
 
 // name takes a string that names something and is likely to come again. What it
 // names is said by what: "the session".
-func (d *Decoder) name(what string) (string, *reject.Error) {
-	raw, err := d.nameBytes(what)
-	if err != nil {
-		return "", err
-	}
-	return d.names.String(raw), nil
-}
+func (d *Decoder) name(what string) string { return d.names.String(d.nameBytes(what)) }
 
 // HistoryMax is how many bytes the name of a history may have: it names what is stored.
 const HistoryMax = 1 << 10
 
 // history takes the name of a history.
-func (d *Decoder) history() (string, *reject.Error) {
-	raw, err := d.nameBytes("the history")
-	if err == nil {
-		err = CheckHistory(raw)
-	}
-	if err != nil {
-		return "", err
-	}
-	return d.names.String(raw), nil
+func (d *Decoder) history() string {
+	raw := d.nameBytes("the history")
+	d.fail(CheckHistory(raw))
+	return d.names.String(raw)
 }
 
 // session takes the name of a session.
-func (d *Decoder) session() (string, *reject.Error) {
-	raw, err := d.nameBytes("the session")
-	if err == nil {
-		err = CheckSession(raw)
-	}
-	if err != nil {
-		return "", err
-	}
-	return d.names.String(raw), nil
+func (d *Decoder) session() string {
+	raw := d.nameBytes("the session")
+	d.fail(CheckSession(raw))
+	return d.names.String(raw)
 }
 
 // CheckHistory refuses the name of a history that is too long, or could be one of the
@@ -213,25 +192,32 @@ func withoutNul(what string, name []byte) *reject.Error {
 	return nil
 }
 
-func (d *Decoder) nameBytes(what string) ([]byte, *reject.Error) {
-	raw, err := d.wantString(what)
-	if err == nil && len(raw) == 0 {
-		return nil, reject.New(reject.EmptyName, "%s is the empty string", what)
+func (d *Decoder) nameBytes(what string) []byte {
+	raw := d.wantString(what)
+	if len(raw) == 0 {
+		d.fail(reject.New(reject.EmptyName, "%s is the empty string", what))
 	}
-	return raw, err
+	return raw
 }
 
 // wantString takes a string. The bytes are valid until the next string is taken.
-func (d *Decoder) wantString(what string) ([]byte, *reject.Error) {
+func (d *Decoder) wantString(what string) []byte {
 	if d.peek() != '"' {
-		return nil, d.mistyped("a string for " + what)
+		d.fail(d.mistyped("a string for " + what))
+		return nil
 	}
 	return d.str()
 }
 
 // str takes the string that opens at d.p and returns what it says: a part of
 // d.b, or d.unescaped if it has escapes.
-func (d *Decoder) str() ([]byte, *reject.Error) {
+func (d *Decoder) str() []byte {
+	s, err := d.scan()
+	d.fail(err)
+	return s
+}
+
+func (d *Decoder) scan() ([]byte, *reject.Error) {
 	b, p := d.b, d.p+1
 	from := p
 	var bits byte
@@ -255,7 +241,7 @@ func (d *Decoder) str() ([]byte, *reject.Error) {
 	return nil, d.syntax("the end of a string")
 }
 
-// escaped goes on with str where the first escape stands.
+// escaped goes on with scan where the first escape stands.
 func (d *Decoder) escaped(from, p int) ([]byte, *reject.Error) {
 	b, out := d.b, append(d.unescaped[:0], d.b[from:p]...)
 	for p < len(b) {
@@ -344,32 +330,28 @@ func hex4(b []byte, p int) (rune, bool) {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // integer takes a sequence number or a time.
-func (d *Decoder) integer() (int64, *reject.Error) {
+func (d *Decoder) integer() int64 {
 	c := d.peek()
 	if c != '-' && !isDigit(c) {
-		return 0, d.mistyped("an integer")
+		d.fail(d.mistyped("an integer"))
+		return 0
 	}
 	n, from := d.short()
 	if d.p == from {
-		from = d.p
-		if _, err := d.number(); err != nil {
-			return 0, err
-		}
+		d.number()
 		text := d.b[from:d.p]
-		for _, c := range text {
-			if c == '.' || c == 'e' || c == 'E' {
-				return 0, reject.New(reject.WrongType, "want an integer, written without fraction or exponent, not %s", brief(text))
-			}
+		if bytes.ContainsAny(text, ".eE") {
+			d.fail(reject.New(reject.WrongType, "want an integer, written without fraction or exponent, not %s", brief(text)))
 		}
 		if c != '-' {
-			return 0, reject.New(reject.OutOfRange, "%s is more than %d", brief(text), int64(math.MaxInt64))
+			d.fail(reject.New(reject.OutOfRange, "%s is more than %d", brief(text), int64(math.MaxInt64)))
 		}
 		n = -1
 	}
 	if n < 0 {
-		return 0, reject.New(reject.Negative, "%s is negative", brief(d.b[from:d.p]))
+		d.fail(reject.New(reject.Negative, "%s is negative", brief(d.b[from:d.p])))
 	}
-	return n, nil
+	return n
 }
 
 // short takes the number at d.p if it is an integer of the plainest kind that

@@ -40,14 +40,18 @@ func IsWorldEvent(b []byte) bool {
 	}
 	d.p++
 	d.space()
-	return d.word(`"event"`) && d.colon() == nil && d.peek() == '{'
+	if !d.word(`"event"`) {
+		return false
+	}
+	d.colon()
+	return d.err == nil && d.peek() == '{'
 }
 
 // DecodeWorldEvent decodes an event of the world, which happened at now if it does not say when, and has to say where
 // now is 0. An error is a *reject.Error without a position.
 func DecodeWorldEvent(b []byte, now int64) (record.Event, error) {
 	d, e := New(Options{NamesMax: 1}), record.Event{At: now}
-	if err := d.whole("event", b, func() *reject.Error { return d.worldEvent(&e) }); err != nil {
+	if err := d.whole("event", b, func() { d.worldEvent(&e) }); err != nil {
 		return record.Event{}, err
 	}
 	return e, nil
@@ -58,60 +62,45 @@ var aroundWorldForm = form{fields: []string{"event"}, unknown: func(name []byte)
 		"no field is called %s: beside an event that is an object there is nothing", quoted(name))
 }}
 
-func (d *Decoder) worldEvent(e *record.Event) *reject.Error {
-	given, err := d.object(&aroundWorldForm, "one JSON object", func(uint) *reject.Error { return d.happened(e) })
-	switch {
-	case err != nil:
-		return err
-	case given == 0:
-		return reject.In("event", reject.MissingField, `an event needs the field "event"`)
+func (d *Decoder) worldEvent(e *record.Event) {
+	if d.object(&aroundWorldForm, "one JSON object", func(uint) { d.happened(e) }) == 0 {
+		d.fail(reject.In("event", reject.MissingField, `an event needs the field "event"`))
 	}
-	return d.end()
+	d.end()
 }
 
-func (d *Decoder) happened(e *record.Event) *reject.Error {
-	given, err := d.object(&worldForm, "an object, with at and text",
-		func(f uint) *reject.Error { return d.worldField(f, e) })
-	if err != nil {
-		return err
-	}
+func (d *Decoder) happened(e *record.Event) {
+	given := d.object(&worldForm, "an object, with at and text", func(f uint) { d.worldField(f, e) })
 	if e.At != 0 {
 		given |= worldAt
 	}
 	if missing := (worldAt | worldText) &^ given; missing != 0 {
 		name := worldForm.name(missing)
-		return reject.In(name, reject.MissingField, "what happened needs the field %q", name)
+		d.fail(reject.In(name, reject.MissingField, "what happened needs the field %q", name))
 	}
-	return nil
 }
 
-func (d *Decoder) worldField(f uint, e *record.Event) (err *reject.Error) {
+func (d *Decoder) worldField(f uint, e *record.Event) {
 	switch f {
 	case worldAt:
-		if e.At, err = d.integer(); err == nil && e.At < 0 {
-			err = reject.New(reject.Negative, "%d is negative: it is in nanoseconds since 1970", e.At)
-		}
+		e.At = d.integer()
 	case worldDB:
-		e.DB, err = d.history()
+		e.DB = d.history()
 	case worldNode:
-		e.Node, err = d.worldText("the node", record.EventNameMax)
+		e.Node = d.worldText("the node", record.EventNameMax)
 	case worldKind:
-		e.Kind, err = d.worldText("the kind", record.EventNameMax)
+		e.Kind = d.worldText("the kind", record.EventNameMax)
 	case worldText:
-		e.Text, err = d.worldText("the text", record.EventTextMax)
+		e.Text = d.worldText("the text", record.EventTextMax)
 	}
-	return err
 }
 
-func (d *Decoder) worldText(what string, most int) (string, *reject.Error) {
-	raw, err := d.nameBytes(what)
-	if err == nil && len(raw) > most {
-		err = reject.New(reject.TooLarge, "%s has %d bytes, more than the limit of %d", what, len(raw), most)
+func (d *Decoder) worldText(what string, most int) string {
+	raw := d.nameBytes(what)
+	if len(raw) > most {
+		d.fail(reject.New(reject.TooLarge, "%s has %d bytes, more than the limit of %d", what, len(raw), most))
 	}
-	if err != nil {
-		return "", err
-	}
-	return string(raw), nil
+	return string(raw)
 }
 
 // AppendWorldEvent appends e as a line of JSON, without a line break. Decoding that gives back e.

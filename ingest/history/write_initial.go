@@ -312,8 +312,8 @@ func (w *writer) firstValues(initially func(t int, op record.Op) bool) (map[stri
 				case !claimed:
 					first[op.Key] = claim{op.Value, w.txns[t].Status == record.Committed, t}
 				case before.value != op.Value && !before.sure && w.counts[t]:
-					return nil, w.cannot(t, i, "it reads %.40s, and transaction %.80q reads %.40s, each of which is what key %.80q held "+
-						"at first if its transaction, whose outcome is unknown, took effect",
+					return nil, w.cannot(t, i, "it reads %.40s, and transaction %.80q reads %.40s, each of which is what key "+
+						"%.80q held at first if its transaction, whose outcome is unknown, took effect",
 						op.Value, w.txns[before.txn].ID, before.value, op.Key)
 				}
 			}
