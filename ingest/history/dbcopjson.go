@@ -56,130 +56,96 @@ func readDbcopJSON(in *input) ([]History, error) {
 		return nil, err
 	}
 	d := &dbcopJSON{builder: newBuilder(), jsonInput: j}
-	t, err := d.Token()
-	if err != nil {
-		return nil, d.explain(err, "")
-	}
-	switch t {
+	switch t := d.token(); t {
 	case json.Delim('['):
-		err = d.sessions()
+		d.sessions()
 	case json.Delim('{'):
-		err = d.wrapped()
+		d.wrapped()
 	default:
-		err = d.refuse(reject.New(reject.WrongType,
+		d.fail(reject.New(reject.WrongType,
 			"want an array of sessions, or an object that has one in its field data, not %s", describe(t)))
 	}
-	if err == nil {
-		err = d.end(true)
-	}
-	if err != nil {
-		return nil, err
+	if d.end(); d.bad != nil {
+		return nil, d.bad
 	}
 	zeroIsInitial(d.txns)
 	return one(d.made(in.name, dbcopJSONFormat, record.InitialAbsent, d.txns, noTransaction))
 }
 
 // wrapped takes the fields of the object around the sessions.
-func (d *dbcopJSON) wrapped() error {
+func (d *dbcopJSON) wrapped() {
 	seen := false
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return d.explain(err, "")
-		}
-		if t == "data" {
-			if seen {
-				return d.refuse(reject.In("data", reject.DuplicateField, "the field is there twice"))
-			}
+	for d.more() {
+		t := d.token()
+		switch {
+		case d.bad != nil:
+		case t != "data":
+			d.piece(new(json.RawMessage))
+			d.under(fmt.Sprintf("%.40v", t))
+		case seen:
+			d.fail(reject.In("data", reject.DuplicateField, "the field is there twice"))
+		default:
 			seen = true
-			if err := d.open('[', "data"); err != nil {
-				return err
-			}
-			if err := d.sessions(); err != nil {
-				return err
-			}
-			if err := d.end(false); err != nil {
-				return err
-			}
-			continue
-		}
-		var skipped json.RawMessage
-		if err := d.Decode(&skipped); err != nil {
-			return d.explain(err, fmt.Sprintf("%.40v", t))
+			d.open('[')
+			d.under("data")
+			d.sessions()
+			d.token()
 		}
 	}
 	if !seen {
-		return d.refuse(reject.In("data", reject.MissingField, "the object has no field data with the sessions"))
+		d.fail(reject.In("data", reject.MissingField, "the object has no field data with the sessions"))
 	}
-	return nil
 }
 
 // sessions takes the sessions up to the bracket that ends them.
-func (d *dbcopJSON) sessions() error {
-	for s := uint64(0); d.More(); s++ {
-		if err := d.open('[', fmt.Sprintf("[%d]", s)); err != nil {
-			return err
-		}
+func (d *dbcopJSON) sessions() {
+	for s := uint64(0); d.more(); s++ {
+		d.open('[')
+		d.under(fmt.Sprintf("[%d]", s))
 		session := d.session(s)
-		for t := 0; d.More(); t++ {
-			at := fmt.Sprintf("[%d][%d]", s, t)
+		for t := 0; d.more(); t++ {
 			var txn dbcopJSONTxn
-			if err := d.Decode(&txn); err != nil {
-				return d.explain(err, at)
+			if d.piece(&txn) {
+				d.transaction(session, t+1, &txn)
 			}
-			if err := d.transaction(session, t+1, &txn); err != nil {
-				return d.refuse(err.Under(at))
-			}
+			d.under(fmt.Sprintf("[%d][%d]", s, t))
 			d.lineAt(d.InputOffset()) // so that no more line breaks are kept than needed
 		}
-		if err := d.end(false); err != nil {
-			return err
-		}
+		d.token()
 	}
-	return nil
 }
 
-func (d *dbcopJSON) transaction(session string, seq int, txn *dbcopJSONTxn) *reject.Error {
+func (d *dbcopJSON) transaction(session string, seq int, txn *dbcopJSONTxn) {
 	if txn.Events == nil {
-		return reject.In("events", reject.MissingField, "the transaction has no events")
+		d.fail(reject.In("events", reject.MissingField, "the transaction has no events"))
+		return
 	}
 	if txn.Committed == nil {
-		return reject.In("committed", reject.MissingField, "the transaction does not say whether it committed")
+		d.fail(reject.In("committed", reject.MissingField, "the transaction does not say whether it committed"))
+		return
 	}
 	d.ops = d.ops[:0]
-	for i := range txn.Events {
-		if err := d.event(&txn.Events[i]); err != nil {
-			return err.UnderIndex(i).Under("events")
-		}
+	for i := 0; i < len(txn.Events) && d.bad == nil; i++ {
+		d.event(&txn.Events[i])
+		d.underIndex(i)
+		d.under("events")
 	}
-	status := record.Aborted
-	if *txn.Committed {
-		status = record.Committed
-	}
-	d.txns = append(d.txns, d.builder.transaction(session, seq, status))
-	return nil
+	d.txns = append(d.txns, d.builder.transaction(session, seq, either(*txn.Committed, record.Committed, record.Aborted)))
 }
 
-func (d *dbcopJSON) event(e *dbcopJSONEvent) *reject.Error {
+func (d *dbcopJSON) event(e *dbcopJSONEvent) {
 	kind, access, field := record.Read, e.Read, "Read"
 	if e.Write != nil {
 		kind, access, field = record.Write, e.Write, "Write"
 	}
 	if (e.Read == nil) == (e.Write == nil) {
-		return reject.New(reject.BadStructure, "an event is either a Read or a Write")
+		d.fail(reject.New(reject.BadStructure, "an event is either a Read or a Write"))
+		return
 	}
-	key, err := jsonName("variable", access.Variable)
-	if err != nil {
-		return err.Under(field)
+	key, v := d.name("variable", access.Variable), record.Null
+	if kind == record.Write || !isNull(access.Version) {
+		v = d.value(d.number("version", access.Version))
 	}
-	v := record.Null
-	if isNull := len(access.Version) == 0 || string(access.Version) == "null"; !isNull || kind == record.Write {
-		n, err := jsonNumber("version", access.Version)
-		if err != nil {
-			return err.Under(field)
-		}
-		v = d.value(n)
-	}
+	d.under(field)
 	d.add(kind, key, v)
-	return nil
 }

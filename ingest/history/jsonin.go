@@ -21,6 +21,7 @@ type jsonInput struct {
 	line  int64   // up to which line breaks are counted
 	ahead []int64 // offsets of the line breaks behind that
 	err   error   // how reading ended, if not with the input
+	bad   error   // the first thing that is wrong, at its place: nothing is taken after it
 }
 
 func newJSON(in *input) (*jsonInput, error) {
@@ -65,68 +66,86 @@ func (j *jsonInput) lineAt(offset int64) int64 {
 	return j.line
 }
 
-// refuse puts an error at the piece that has just been taken.
-func (j *jsonInput) refuse(e *reject.Error) error {
-	at := j.InputOffset()
-	return j.in.at(e, j.lineAt(at), at)
+// fail notes what is wrong with the piece that has just been taken, if anything is.
+func (j *jsonInput) fail(e *reject.Error) {
+	if e != nil && j.bad == nil {
+		at := j.InputOffset()
+		j.bad = j.in.at(e, j.lineAt(at), at)
+	}
 }
 
-// explain gives an error of the decoder its reason and place.
-func (j *jsonInput) explain(err error, field string) error {
+// under says in what the thing is that is wrong.
+func (j *jsonInput) under(name string) {
+	if e, ok := j.bad.(*reject.Error); ok && j.bad != j.err {
+		e.Under(name)
+	}
+}
+
+func (j *jsonInput) underIndex(i int) {
+	if j.bad != nil {
+		j.under(fmt.Sprintf("[%d]", i))
+	}
+}
+
+// explain notes an error of the decoder with its reason and place.
+func (j *jsonInput) explain(err error) {
 	var syntax *json.SyntaxError
 	var typed *json.UnmarshalTypeError
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || j.bad != nil:
 	case j.err != nil: // the environment's, or one that has its reason
-		return j.err
-	case reject.From(err) != nil:
-		return err
+		j.bad = j.err
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return j.in.at(reject.In(field, reject.Truncated, "the JSON ends in the middle"), j.lineAt(j.read), j.read)
+		j.bad = j.in.at(reject.New(reject.Truncated, "the JSON ends in the middle"), j.lineAt(j.read), j.read)
 	case errors.As(err, &syntax):
 		// Offset counts from the beginning of the input, 1-based.
-		return j.in.at(reject.In(field, reject.BadJSON, "this is no JSON: %v", err), j.lineAt(syntax.Offset-1),
-			syntax.Offset-1)
+		at := syntax.Offset - 1
+		j.bad = j.in.at(reject.New(reject.BadJSON, "this is no JSON: %v", err), j.lineAt(at), at)
 	case errors.As(err, &typed):
-		if typed.Field != "" {
-			field = strings.TrimPrefix(field+"."+typed.Field, ".")
-		}
-		return j.refuse(reject.In(field, reject.WrongType, "a JSON %s does not belong here", typed.Value))
+		j.fail(reject.In(typed.Field, reject.WrongType, "a JSON %s does not belong here", typed.Value))
+	default:
+		j.fail(reject.New(reject.BadJSON, "this is no JSON of this format: %v", err))
 	}
-	return j.refuse(reject.In(field, reject.BadJSON, "this is no JSON of this format: %v", err))
+}
+
+func (j *jsonInput) more() bool { return j.bad == nil && j.More() }
+
+// token takes the next token, nil after an error.
+func (j *jsonInput) token() (t json.Token) {
+	if j.bad == nil {
+		var err error
+		t, err = j.Token()
+		j.explain(err)
+	}
+	return t
+}
+
+// piece takes the next value whole.
+func (j *jsonInput) piece(v any) (ok bool) {
+	if j.bad == nil {
+		j.explain(j.Decode(v))
+	}
+	return j.bad == nil
 }
 
 // open takes the token '[' or '{'.
-func (j *jsonInput) open(want json.Delim, what string) error {
-	t, err := j.Token()
-	if err != nil {
-		return j.explain(err, what)
+func (j *jsonInput) open(want json.Delim) {
+	if t := j.token(); t != want {
+		j.fail(reject.New(reject.WrongType, "want %v, not %s", want, describe(t)))
 	}
-	if t != want {
-		return j.refuse(reject.In(what, reject.WrongType, "want %v, not %s", want, describe(t)))
-	}
-	return nil
 }
 
-// end takes the token that closes, and with last nothing may follow it.
-func (j *jsonInput) end(last bool) error {
-	if _, err := j.Token(); err != nil {
-		return j.explain(err, "")
+// end takes the last token, which closes. Nothing may follow it.
+func (j *jsonInput) end() {
+	if j.token(); j.bad != nil {
+		return
 	}
-	if !last {
-		return nil
+	switch _, err := j.Token(); {
+	case err != nil && j.err != nil:
+		j.bad = j.err
+	case !errors.Is(err, io.EOF):
+		j.fail(reject.New(reject.BadStructure, "something follows the end of the history"))
 	}
-	if _, err := j.Token(); !errors.Is(err, io.EOF) {
-		if err != nil && j.err != nil {
-			return j.err
-		}
-		return j.refuse(reject.New(reject.BadStructure, "something follows the end of the history"))
-	}
-	if j.err != nil {
-		return j.err
-	}
-	return nil
 }
 
 // describe names a token for messages.
@@ -195,53 +214,58 @@ func shape(head []byte) (brackets string, fields []string) {
 	return brackets, fields
 }
 
-// jsonInteger takes a JSON number, or a string of one, that fits an int64.
-func jsonInteger(field string, raw json.RawMessage) (int64, *reject.Error) {
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// integer is a JSON number, or a string of one, that fits an int64.
+func (j *jsonInput) integer(field string, raw json.RawMessage) int64 {
 	text := strings.TrimSpace(string(raw))
 	if s, err := unquoted(raw); err == nil {
 		text = s
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
-	case len(raw) == 0 || string(raw) == "null":
-		return 0, reject.In(field, reject.MissingField, "want an integer, and it is not there")
+	case isNull(raw):
+		j.fail(reject.In(field, reject.MissingField, "want an integer, and it is not there"))
 	case errors.Is(err, strconv.ErrRange):
-		return 0, reject.In(field, reject.OutOfRange, "%.40s does not fit 64 bits", text)
+		j.fail(reject.In(field, reject.OutOfRange, "%.40s does not fit 64 bits", text))
 	case err != nil:
-		return 0, reject.In(field, reject.WrongType, "want an integer, not %.40s", raw)
+		j.fail(reject.In(field, reject.WrongType, "want an integer, not %.40s", raw))
 	}
-	return n, nil
+	return n
 }
 
-// jsonNumber takes a JSON number that fits 64 bits without a sign.
-func jsonNumber(field string, raw json.RawMessage) (uint64, *reject.Error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return 0, reject.In(field, reject.MissingField, "want an unsigned integer, and it is not there")
+// number is a JSON number that fits 64 bits without a sign.
+func (j *jsonInput) number(field string, raw json.RawMessage) uint64 {
+	if isNull(raw) {
+		j.fail(reject.In(field, reject.MissingField, "want an unsigned integer, and it is not there"))
 	}
-	return unsigned(field, raw)
+	n, err := unsigned(field, raw)
+	j.fail(err)
+	return n
 }
 
-// jsonName takes a JSON string or number as a name.
-func jsonName(field string, raw json.RawMessage) (string, *reject.Error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return "", reject.In(field, reject.MissingField, "want a name or number, and it is not there")
+// name is a JSON string or number as a name.
+func (j *jsonInput) name(field string, raw json.RawMessage) string {
+	if isNull(raw) {
+		j.fail(reject.In(field, reject.MissingField, "want a name or number, and it is not there"))
+		return ""
 	}
 	text := string(raw)
 	if raw[0] == '"' {
 		s, err := unquoted(raw)
 		if err != nil {
-			return "", reject.In(field, reject.WrongType, "want a name or number, not %.40s", raw)
+			j.fail(reject.In(field, reject.WrongType, "want a name or number, not %.40s", raw))
 		}
 		text = s
 	} else if _, err := strconv.ParseInt(text, 10, 64); err != nil {
 		if _, err := strconv.ParseUint(text, 10, 64); err != nil {
-			return "", reject.In(field, reject.WrongType, "want a name or an integer, not %.40s", raw)
+			j.fail(reject.In(field, reject.WrongType, "want a name or an integer, not %.40s", raw))
 		}
 	}
 	if text == "" {
-		return "", reject.In(field, reject.EmptyName, "the name is empty")
+		j.fail(reject.In(field, reject.EmptyName, "the name is empty"))
 	}
-	return text, nil
+	return text
 }
 
 func unquoted(raw json.RawMessage) (s string, err error) {

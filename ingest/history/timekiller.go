@@ -139,21 +139,17 @@ func readTimekiller(in *input, format string) ([]History, error) {
 	if in.opt.Format == Auto && format == timekillerKV {
 		k.format = "" // the head had no list in it; what follows may
 	}
-	if err := k.open('[', ""); err != nil {
-		return nil, err
-	}
-	for k.More() {
+	k.open('[')
+	for i := 0; k.more(); i++ {
 		var t timekillerTxn
-		if err := k.Decode(&t); err != nil {
-			return nil, k.explain(err, fmt.Sprintf("[%d]", len(k.txns)))
+		if k.piece(&t) {
+			k.transaction(&t)
 		}
-		if err := k.transaction(&t); err != nil {
-			return nil, k.refuse(err.UnderIndex(len(k.txns)))
-		}
+		k.underIndex(i)
 		k.lineAt(k.InputOffset()) // so that no more line breaks are kept than needed
 	}
-	if err := k.end(true); err != nil {
-		return nil, err
+	if k.end(); k.bad != nil {
+		return nil, k.bad
 	}
 	k.rank()
 	k.format = cmp.Or(k.format, format)
@@ -164,35 +160,21 @@ func readTimekiller(in *input, format string) ([]History, error) {
 }
 
 // transaction takes in one element of the array.
-func (k *timekiller) transaction(t *timekillerTxn) *reject.Error {
-	id, err := jsonName("tid", t.Tid)
-	if err != nil {
-		return err
-	}
+func (k *timekiller) transaction(t *timekillerTxn) {
+	id := k.name("tid", t.Tid)
 	if k.ids[id] {
-		return reject.In("tid", reject.DuplicateID, "another transaction has the tid %.80q too", id)
+		k.fail(reject.In("tid", reject.DuplicateID, "another transaction has the tid %.80q too", id))
 	}
-	sid, err := jsonName("sid", t.Sid)
-	if err != nil {
-		return err
-	}
-	session := k.intern(sid)
-	start, err := t.Sts.clock()
-	if err != nil {
-		return err.Under("sts")
-	}
-	commit, err := t.Cts.clock()
-	if err != nil {
-		return err.Under("cts")
-	}
+	session := k.intern(k.name("sid", t.Sid))
+	start, commit := k.clock("sts", t.Sts), k.clock("cts", t.Cts)
 	if start.compare(commit) > 0 {
-		return reject.In("cts", reject.TimeBackwards, "transaction %.80s commits before it starts", id)
+		k.fail(reject.In("cts", reject.TimeBackwards, "transaction %.80s commits before it starts", id))
 	}
 	k.ops = k.ops[:0]
-	for i := range t.Ops {
-		if err := k.operation(&t.Ops[i]); err != nil {
-			return err.UnderIndex(i).Under("ops")
-		}
+	for i := 0; i < len(t.Ops) && k.bad == nil; i++ {
+		k.operation(&t.Ops[i])
+		k.underIndex(i)
+		k.under("ops")
 	}
 	k.ids[id] = true
 	k.seqs[session]++
@@ -200,115 +182,89 @@ func (k *timekiller) transaction(t *timekillerTxn) *reject.Error {
 	txn.ID, txn.HasTimes = id, true
 	k.txns = append(k.txns, txn)
 	k.clocks = append(k.clocks, [2]clock{start, commit})
-	return nil
 }
 
-func (c *clockJSON) clock() (out clock, err *reject.Error) {
+// clock is the timestamp in a field.
+func (k *timekiller) clock(field string, c *clockJSON) (out clock) {
+	if k.bad != nil {
+		return out
+	}
 	if c == nil {
-		return out, reject.New(reject.MissingField, `want a timestamp such as {"p":17,"l":0}`)
+		k.fail(reject.In(field, reject.MissingField, `want a timestamp such as {"p":17,"l":0}`))
+		return out
 	}
-	if out.p, err = jsonInteger("p", c.P); err != nil {
-		return out, err
+	out.p = k.integer("p", c.P)
+	if !isNull(c.L) {
+		out.l = k.integer("l", c.L)
 	}
-	if len(c.L) > 0 && string(c.L) != "null" {
-		out.l, err = jsonInteger("l", c.L)
-	}
-	return out, err
+	k.under(field)
+	return out
 }
 
 func (c clock) compare(d clock) int { return cmp.Or(cmp.Compare(c.p, d.p), cmp.Compare(c.l, d.l)) }
 
-// settle makes the format what an operation says it is.
-func (k *timekiller) settle(format, what string) *reject.Error {
+// settle makes the format what an operation says it is, in a field.
+func (k *timekiller) settle(format, field, what string) {
 	k.format = cmp.Or(k.format, format)
 	if k.format != format {
-		return reject.New(reject.BadStructure, "%s does not belong into %s: the history is of %s", what, k.format, format)
+		k.fail(reject.In(field, reject.BadStructure, "%s does not belong into %s: the history is of %s", what, k.format, format))
 	}
-	return nil
 }
 
-func (k *timekiller) operation(o *timekillerOp) *reject.Error {
-	n, err := jsonInteger("k", o.K)
-	if err != nil {
-		return err
-	}
+func (k *timekiller) operation(o *timekillerOp) {
+	n := k.integer("k", o.K)
 	key, known := k.keyOf[n]
 	if !known {
 		key = fmt.Sprint(n)
 		k.keyOf[n] = key
 	}
 	op := record.Op{Kind: record.Read, Key: key}
-	isNull := len(o.V) == 0 || string(o.V) == "null"
 	switch strings.ToLower(o.T) {
 	case "r", "read":
 		switch {
-		case isNull:
+		case isNull(o.V):
 		case o.V[0] == '[':
-			if err := k.settle(timekillerList, "a read of a list"); err != nil {
-				return err.Under("v")
-			}
-			if op.Value, err = k.list(o.V); err != nil {
-				return err
-			}
+			k.settle(timekillerList, "v", "a read of a list")
+			op.Value = k.list(o.V)
 		default:
-			if err := k.settle(timekillerKV, "a read of a single value"); err != nil {
-				return err.Under("v")
-			}
-			if op.Value, err = single(o.V); err != nil {
-				return err
-			}
+			k.settle(timekillerKV, "v", "a read of a single value")
+			op.Value = record.Int(k.integer("v", o.V))
 		}
 	case "w", "write":
 		op.Kind = record.Write
-		if err := k.settle(timekillerKV, "a write"); err != nil {
-			return err.Under("t")
-		}
-		if !isNull { // null: a delete
-			op.Value, err = single(o.V)
+		k.settle(timekillerKV, "t", "a write")
+		if !isNull(o.V) { // null: a delete
+			op.Value = record.Int(k.integer("v", o.V))
 		}
 	case "a", "append":
 		op.Kind = record.Append
-		if err := k.settle(timekillerList, "an append"); err != nil {
-			return err.Under("t")
-		}
-		op.Value, err = single(o.V)
+		k.settle(timekillerList, "t", "an append")
+		op.Value = record.Int(k.integer("v", o.V))
 	default:
-		return reject.In("t", reject.UnknownOp, "want w, r, write or read, and for lists a, r, append or read, not %.40q",
-			o.T)
+		k.fail(reject.In("t", reject.UnknownOp, "want w, r, write or read, and for lists a, r, append or read, not %.40q",
+			o.T))
 	}
-	if err == nil {
-		k.ops = append(k.ops, op)
-	}
-	return err
-}
-
-func single(raw json.RawMessage) (record.Value, *reject.Error) {
-	n, err := jsonInteger("v", raw)
-	return record.Int(n), err
+	k.ops = append(k.ops, op)
 }
 
 // list takes the elements of a list; of none it makes null, as an empty list is
 // what an unwritten key holds.
-func (k *timekiller) list(raw json.RawMessage) (record.Value, *reject.Error) {
+func (k *timekiller) list(raw json.RawMessage) record.Value {
 	var items []json.RawMessage
 	if err := json.Unmarshal(raw, &items); err != nil {
-		return record.Null, reject.In("v", reject.WrongType, "want a list of integers")
+		k.fail(reject.In("v", reject.WrongType, "want a list of integers"))
 	}
 	if len(items) == 0 {
-		return record.Null, nil
+		return record.Null
 	}
 	text := []byte{'['}
 	for i, item := range items {
-		n, err := jsonInteger(fmt.Sprintf("v[%d]", i), item)
-		if err != nil {
-			return record.Null, err
-		}
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = record.Int(n).AppendJSON(text)
+		text = record.Int(k.integer(fmt.Sprintf("v[%d]", i), item)).AppendJSON(text)
 	}
-	return record.Value{Kind: record.KindList, Text: k.texts.String(append(text, ']'))}, nil
+	return record.Value{Kind: record.KindList, Text: k.texts.String(append(text, ']'))}
 }
 
 // instant is a timestamp of a kind: of commits, then of starts.
