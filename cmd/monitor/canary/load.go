@@ -95,7 +95,7 @@ func (l *Load) work(ctx context.Context, over func()) error {
 	for i := range l.cfg.Sessions {
 		c := &client{Load: l, number: i, nodes: l.route(nodes, i), start: start,
 			rng: rand.New(rand.NewPCG(l.seed, uint64(i)))}
-		if !c.nodes[0].Replica {
+		if c.writes = slices.ContainsFunc(c.nodes, func(n target.Node) bool { return !n.Replica }); c.writes {
 			c.settings = l.settings[writers%len(l.settings)]
 			writers++
 		}
@@ -129,6 +129,7 @@ type client struct {
 	*Load
 	number   int
 	nodes    []target.Node
+	writes   bool             // at one of them
 	settings []target.Setting // on nodes that take writes
 	rng      *rand.Rand
 	start    time.Time
@@ -157,9 +158,7 @@ func (l *Load) route(nodes []target.Node, i int) []target.Node {
 	case config.AccessSplit:
 		writers := writable(nodes)
 		if writers == len(nodes) { // any node takes writes: what is read is read at the next one
-			reads := nodes[(i+1)%len(nodes)]
-			reads.Replica = true
-			return []target.Node{own, reads}
+			return []target.Node{own, nodes[(i+1)%len(nodes)]}
 		}
 		return []target.Node{nodes[i%writers], nodes[writers+i%(len(nodes)-writers)]}
 	case config.AccessWander:
@@ -221,7 +220,7 @@ func (c *client) turn(ctx context.Context) error {
 	number := 1 + time.Since(c.start)/round + c.ahead
 	c.ahead = 0
 	within := float64(min(round/2, 2*time.Duration(c.cfg.Operations)*c.cfg.Pause))
-	if !c.nodes[0].Replica {
+	if c.writes {
 		close := rand.New(rand.NewPCG(c.seed, uint64(number))).Float64() // the same for all
 		within *= close * close
 	}
@@ -298,7 +297,7 @@ func (c *client) transact(ctx context.Context) {
 		c.drawers = map[*group]*generate.Drawer{g: drawer} // those before are not used any more
 	}
 	steps := drawer.Draw()
-	if c.follows || c.node.Replica {
+	if c.follows || c.node.Replica || c.cfg.Access == config.AccessSplit && c.node == c.nodes[1] {
 		steps = g.snapshot(c.rng.IntN(len(g.items)), snapshotMax)
 	}
 	if c.follows {
