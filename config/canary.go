@@ -85,11 +85,12 @@ type Address string
 
 func parseAddress(s string) (Address, error) {
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme == "" { // the error would have the password in it
+	// The error would have the password in it. An @ behind a host ends a password, of which the host is a part then.
+	if err != nil || u.Scheme == "" || u.Host != "" && u.User == nil && strings.Contains(s, "@") {
 		return "", errors.New("wants an address such as postgres://canary@db-1:5432/shop; in a password write %2F for /, " +
-			"%25 for %, %23 for #")
+			"%25 for %, %23 for #, %3F for ?, %40 for @")
 	}
-	return Address(s), nil
+	return Address(u.String()), nil // as all read it
 }
 
 // String is the address without its password, and without those that drivers take as parameters, such as sslpassword.

@@ -18,3 +18,25 @@ func TestAddressesHaveNoPasswords(t *testing.T) {
 		}
 	}
 }
+
+// An address says the same to all that read it, as drivers divide it at its first @ and others at its last: no part of a password
+// is taken for a host.
+func TestAddressIsReadOneWay(t *testing.T) {
+	for address, want := range map[string]string{
+		"postgres://canary:hun@ter2@db-1:5432/shop":   "postgres://canary:hun%40ter2@db-1:5432/shop",
+		"postgres://db-1:5432,db-2:5433/x?a=1&b=%20":  "postgres://db-1:5432,db-2:5433/x?a=1&b=%20",
+		"postgres:///x?host=/tmp&user=a@b":            "postgres:///x?host=/tmp&user=a@b",
+		"sqlite:///home/a@b/canary.db?journal=delete": "sqlite:///home/a@b/canary.db?journal=delete",
+		"postgres://canary:12#4@db-1:5432/shop":       "",
+		"postgres://canary:12?4@db-1:5432/shop":       "",
+		"mysql://canary:12/4@db-1:5432/":              "",
+	} {
+		got, err := parseAddress(address)
+		if string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%s is %s, %v; want %s", address, got, err, want)
+		}
+		if err != nil && !strings.Contains(err.Error(), "%40 for @") {
+			t.Error(err)
+		}
+	}
+}
