@@ -133,7 +133,7 @@ func (o *output) ended(cmd *cobra.Command, e *embedded.Outcome) error {
 	switch {
 	case cmd.Context().Err() != nil: // its owner ended it, whatever it found
 		return nil
-	case e.Alerts > 0:
+	case e.Found:
 		return silent(exitViolated)
 	}
 	return silent(report.Exit(e.Reports))

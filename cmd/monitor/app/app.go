@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/deliver"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
@@ -49,6 +50,9 @@ type Options struct {
 	// Canary is how what works on a database in this process is doing, for page, metrics and operational alerts; nil:
 	// nothing does. It is called by any goroutine.
 	Canary func() page.Canary
+	// Found is called with each anomaly that this run is the first to find, before it is told of, which may be much later;
+	// nil: nothing is. It is called by any goroutine.
+	Found func(alerts.Alert)
 }
 
 // App is one monitor. New makes it, Run runs it once.
@@ -119,8 +123,7 @@ func New(o Options) (*App, error) {
 	}
 	a := &App{stdin: o.Stdin, begins: o.Begins, stdout: o.Stdout,
 		setting: setting{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, version: o.Version, canary: o.Canary,
-			metrics: newMetrics(),
-			tuning:  defaultTuning}}
+			found: o.Found, metrics: newMetrics(), tuning: defaultTuning}}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
 		a.name, a.origin = src.Kafka.Topic, originOf("kafka", src.Kafka.Topic)

@@ -156,6 +156,9 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		a = a.After(before)
 	} else {
 		w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
+		if w.setting.found != nil {
+			w.setting.found(a)
+		}
 		w.metrics.raised(a.ID, &v.Violation, v.Find, now)
 		w.say(a, now)
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/config"
@@ -24,6 +25,7 @@ type setting struct {
 	// does; empty for an input that can't be read again.
 	name, origin string
 	canary       func() page.Canary // nil: there is none
+	found        func(alerts.Alert) // Options.Found
 	// veil hides keys and values in alerts, from Run on.
 	veil veil.Veil
 }

@@ -90,6 +90,7 @@ type Monitor struct {
 	err     error // of running
 
 	mu     sync.Mutex // of options.Out and what follows
+	found  bool       // this run has found an anomaly
 	alerts int
 	drawn  map[string]bool // by name: an anomaly of it
 	more   bool            // it was said that there are more than are shown
@@ -99,8 +100,8 @@ type Monitor struct {
 type Outcome struct {
 	// Reports are those of check, where the records ended by themselves and were judged here.
 	Reports []report.History
-	// Alerts is how many anomalies were told.
-	Alerts int
+	// Found: an anomaly was found.
+	Found bool
 	// Unchecked is why nothing was checked any more at the end; empty: something was, or its owner ended it.
 	Unchecked string
 }
@@ -147,7 +148,7 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 			m.App.RecordsLost(o.DB, err)
 		}})
 	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version,
-		UntilEnd: o.UntilEnd, Stdin: m.pipe, Begins: true, Stdout: m, Canary: o.Canary})
+		UntilEnd: o.UntilEnd, Stdin: m.pipe, Begins: true, Stdout: m, Canary: o.Canary, Found: m.finds})
 	if err != nil {
 		return nil, errors.Join(err, m.Recorder.Close(context.Background()), os.RemoveAll(m.dir))
 	}
@@ -254,9 +255,9 @@ func (m *Monitor) told() int {
 	return m.alerts
 }
 
-// Outcome is what came of the records, of the history called file.
+// Outcome is what came of the records, of the history called file. It is called after Close.
 func (m *Monitor) Outcome(file string) *Outcome {
-	out := &Outcome{Alerts: m.told()}
+	out := &Outcome{Found: m.found}
 	if m.options.Publish == nil && m.App.Ended() {
 		out.Reports = m.App.Reports()
 	}
@@ -277,7 +278,7 @@ func (m *Monitor) Report(ctx context.Context, lines func() []string) {
 }
 
 // Write takes a notice as the monitor writes it: a JSON object and an end of line. The first anomaly of a name is
-// drawn.
+// drawn. What an earlier run with the same store has found is told, and is none of this one's.
 func (m *Monitor) Write(line []byte) (int, error) {
 	n, err := life.Parse(line)
 	if err != nil {
@@ -286,7 +287,10 @@ func (m *Monitor) Write(line []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o := &m.options
-	anomalies := len(n.Notification.IDs)
+	anomalies := 0
+	if m.found {
+		anomalies = len(n.Notification.IDs)
+	}
 	m.alerts += anomalies
 	switch {
 	case o.JSON:
@@ -312,10 +316,17 @@ func (m *Monitor) Write(line []byte) (int, error) {
 		m.say("more anomalies are found than are shown here (alerts.rate); the page lists all, and monitor alerts list " +
 			"where --store keeps them")
 	}
-	if anomalies > 0 && o.Until != nil && o.Until(n.Alert) {
+	return len(line), err
+}
+
+// finds takes note of an anomaly before it is told.
+func (m *Monitor) finds(a alerts.Alert) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.found = true
+	if o := &m.options; o.Until != nil && o.Until(a) {
 		m.stop()
 	}
-	return len(line), err
 }
 
 // say prints a line with the time since the start; m.mu is held.
