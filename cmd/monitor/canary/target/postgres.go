@@ -270,6 +270,9 @@ func (p *postgres) Prepare(ctx context.Context) error {
 		case err == nil:
 		case f.Reason == Denied && there:
 			return anothers(err)
+		case f.Reason == ReadOnly:
+			return &Error{Option: "--target", What: "the account's transactions are read-only", Err: err,
+				Do: "add default_transaction_read_only=off to the address's parameters, or let it write"}
 		case f.Reason == Denied:
 			return &Error{Option: "--target", What: "the account may not make a schema", Err: err,
 				Do: "GRANT CREATE ON DATABASE … TO it"}
