@@ -19,8 +19,8 @@ func TestAddressesHaveNoPasswords(t *testing.T) {
 	}
 }
 
-// An address says the same to all that read it, as drivers divide it at its first @ and others at its last: no part of a password
-// is taken for a host.
+// An address says the same to all that read it, as drivers divide it at its first @ and others at its last: no part of a
+// password is taken for a host.
 func TestAddressIsReadOneWay(t *testing.T) {
 	for address, want := range map[string]string{
 		"postgres://canary:hun@ter2@db-1:5432/shop":   "postgres://canary:hun%40ter2@db-1:5432/shop",
