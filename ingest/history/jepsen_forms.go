@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -29,6 +30,7 @@ type forms struct {
 	form         struct{ line, offset int64 }
 	text         []byte         // of the string or word at hand
 	words        map[string]any // what words say that came before, up to wordsMax of them
+	err          error          // the first: nothing is taken after it
 }
 
 type (
@@ -57,28 +59,33 @@ func newForms(in *input, r io.ByteReader, json bool) *forms {
 	return &forms{in: in, r: r, json: json, ahead: -1, line: 1, words: map[string]any{}}
 }
 
-func (s *forms) fail(r reject.Reason, format string, args ...any) error {
-	return s.in.at(reject.New(r, format, args...), s.line, s.offset)
+func (s *forms) fail(r reject.Reason, format string, args ...any) {
+	if s.err == nil {
+		s.err = s.in.at(reject.New(r, format, args...), s.line, s.offset)
+	}
 }
 
 // bad refuses what is not in the notation.
-func (s *forms) bad(format string, args ...any) error {
+func (s *forms) bad(format string, args ...any) {
 	if s.json {
-		return s.fail(reject.BadJSON, "the operation is not JSON: "+format, args...)
+		s.fail(reject.BadJSON, "the operation is not JSON: "+format, args...)
+	} else {
+		s.fail(reject.BadStructure, "the operation is not EDN: "+format, args...)
 	}
-	return s.fail(reject.BadStructure, "the operation is not EDN: "+format, args...)
 }
 
-// peek looks at the byte to come.
-func (s *forms) peek() (byte, error) {
-	if s.ahead < 0 {
+// peek looks at the byte to come; false: there is none, or an error.
+func (s *forms) peek() (byte, bool) {
+	if s.ahead < 0 && s.err == nil {
 		c, err := s.r.ReadByte()
-		if err != nil {
-			return 0, err
+		switch {
+		case err == nil:
+			s.ahead = int(c)
+		case !errors.Is(err, io.EOF):
+			s.err = err
 		}
-		s.ahead = int(c)
 	}
-	return byte(s.ahead), nil
+	return byte(s.ahead), s.ahead >= 0 && s.err == nil
 }
 
 // skip passes over the byte that was looked at.
@@ -90,26 +97,27 @@ func (s *forms) skip() {
 }
 
 // need looks at a byte that has to come, within the bounds of a form.
-func (s *forms) need() (byte, error) {
-	c, err := s.peek()
+func (s *forms) need() byte {
+	c, ok := s.peek()
 	switch {
-	case errors.Is(err, io.EOF):
-		return 0, s.fail(reject.Truncated, "the input ends in the middle of an operation")
-	case err == nil && s.offset-s.form.offset >= int64(s.in.opt.RecordMax):
-		return 0, s.fail(reject.TooLarge, "the operation has more than %d bytes, the limit of a record", s.in.opt.RecordMax)
+	case !ok:
+		s.fail(reject.Truncated, "the input ends in the middle of an operation")
+	case s.offset-s.form.offset >= int64(s.in.opt.RecordMax):
+		s.fail(reject.TooLarge, "the operation has more than %d bytes, the limit of a record", s.in.opt.RecordMax)
 	}
-	return c, err
+	return c
 }
 
 // next returns the next form; io.EOF behind the last.
 func (s *forms) next() (any, error) {
 	for {
-		c, err := s.peek()
+		c, ok := s.peek()
 		switch {
-		case errors.Is(err, io.EOF) && s.inside != 0:
-			return nil, s.fail(reject.Truncated, "the input ends before the list of operations does")
-		case err != nil:
-			return nil, err
+		case !ok && s.inside != 0:
+			s.fail(reject.Truncated, "the input ends before the list of operations does")
+			return nil, s.err
+		case !ok:
+			return nil, cmp.Or(s.err, io.EOF)
 		case isBlank(c), s.offset < int64(len(byteOrderMark)) && c == byteOrderMark[s.offset]:
 			s.skip()
 			continue
@@ -123,59 +131,53 @@ func (s *forms) next() (any, error) {
 			continue
 		}
 		s.form.line, s.form.offset = s.line, s.offset
-		v, ok, err := s.value(0)
-		if err != nil || ok {
-			return v, err
+		if v, ok := s.value(0); ok || s.err != nil {
+			return v, s.err
 		}
 	}
 }
 
 // value reads a value, or what is none and stands where one may: a comment, or what is crossed out.
-func (s *forms) value(depth int) (v any, ok bool, err error) {
-	c, err := s.need()
+func (s *forms) value(depth int) (v any, ok bool) {
+	c := s.need()
 	switch {
-	case err != nil:
-		return nil, false, err
+	case s.err != nil:
 	case depth > formDepthMax:
-		return nil, false, s.fail(reject.TooDeep, "the operation nests more than %d lists, maps or tags", formDepthMax)
+		s.fail(reject.TooDeep, "the operation nests more than %d lists, maps or tags", formDepthMax)
 	case strings.IndexByte(")]}", c) >= 0:
-		return nil, false, s.fail(reject.BadStructure, "%q closes nothing that is open", c)
+		s.fail(reject.BadStructure, "%q closes nothing that is open", c)
 	case c == '"':
-		v, err = s.str(false)
+		v = s.str(false)
 	case c == '{':
-		v, err = s.pairs(depth)
+		v = s.pairs(depth)
 	case c == '[' || c == '(' && !s.json:
-		v, err = s.list(depth)
+		v = s.list(depth)
 	case s.json:
-		v, err = s.word()
+		v = s.word()
 	case c == ';':
-		for err == nil && c != '\n' {
+		for more := true; more && c != '\n'; c, more = s.peek() { // who wants more finds that there is none
 			s.skip()
-			c, err = s.peek()
 		}
-		if errors.Is(err, io.EOF) {
-			err = nil // who wants more finds that there is none
-		}
-		return nil, false, err
+		return nil, false
 	case c == '#':
 		return s.dispatch(depth)
 	case c == '\\':
-		v, err = s.char()
+		v = s.char()
 	default:
-		v, err = s.word()
+		v = s.word()
 	}
-	return v, true, err
+	return v, s.err == nil
 }
 
 // list reads the values up to the bracket that closes the one to come.
-func (s *forms) list(depth int) ([]any, error) {
+func (s *forms) list(depth int) []any {
 	opened := byte(s.ahead)
 	s.skip()
 	list := []any{}
 	for {
-		v, ok, err := s.more(depth, closing(opened), separator(opened, len(list)))
-		if err != nil || !ok {
-			return list, err
+		v, ok := s.more(depth, closing(opened), separator(opened, len(list)))
+		if !ok {
+			return list
 		}
 		list = append(list, v)
 	}
@@ -193,80 +195,74 @@ func separator(opened byte, n int) byte {
 }
 
 // more reads the next value inside another, unless its end comes before.
-func (s *forms) more(depth int, end, before byte) (v any, ok bool, err error) {
-	for !ok && err == nil {
-		var c byte
-		switch c, err = s.need(); {
-		case err != nil:
+func (s *forms) more(depth int, end, before byte) (v any, ok bool) {
+	for !ok && s.err == nil {
+		switch c := s.need(); {
+		case s.err != nil:
 		case c <= ' ' || c == ',' && !s.json:
 			s.skip()
 		case c == end:
 			s.skip()
-			return nil, false, nil
+			return nil, false
 		case s.json && before != 0:
 			if c != before {
-				return nil, false, s.bad("want %q, not %q", before, c)
+				s.bad("want %q, not %q", before, c)
 			}
 			s.skip()
 			before, end = 0, 0
 		default:
-			v, ok, err = s.value(depth + 1)
+			v, ok = s.value(depth + 1)
 		}
 	}
-	return v, ok, err
+	return v, ok
 }
 
 // pairs reads a map. Of JSON, which has no other way to write them, keys that are integers are numbers.
-func (s *forms) pairs(depth int) (mapping, error) {
-	list, err := s.list(depth)
-	if err == nil && len(list)%2 != 0 {
-		err = s.bad("a map has a key without a value")
+func (s *forms) pairs(depth int) mapping {
+	list := s.list(depth)
+	if len(list)%2 != 0 {
+		s.bad("a map has a key without a value")
 	}
 	m := make(mapping, 0, len(list)/2)
-	for i := 0; i+1 < len(list) && err == nil; i += 2 {
+	for i := 0; i+1 < len(list); i += 2 {
 		name, isString := list[i].(string)
 		switch {
 		case s.json && !isString:
-			err = s.bad("a key is no string")
+			s.bad("a key is no string")
 		case s.json && name != "" && !isOddNumber([]byte(name)) && isDecimal(strings.TrimPrefix(name, "-")):
 			list[i] = json.Number(name)
 		}
 		m = append(m, pair{list[i], list[i+1]})
 	}
-	return m, err
+	return m
 }
 
 // dispatch reads what begins with #.
-func (s *forms) dispatch(depth int) (any, bool, error) {
+func (s *forms) dispatch(depth int) (any, bool) {
 	s.skip()
-	c, err := s.need()
-	switch {
-	case err != nil:
-		return nil, false, err
+	switch c := s.need(); {
+	case s.err != nil:
+		return nil, false
 	case c == '{':
-		list, err := s.list(depth)
-		return set(list), true, err
+		return set(s.list(depth)), true
 	case c == '_':
 		s.skip()
-		_, _, err := s.more(depth, 0, 0)
-		return nil, false, err
+		s.more(depth, 0, 0)
+		return nil, false
 	case c == '"':
-		text, err := s.str(true)
-		return tag{regexTag, text}, true, err
+		return tag{regexTag, s.str(true)}, true
 	}
-	if err := s.collect("#"); err != nil {
-		return nil, false, err
-	}
+	s.collect("#")
 	word := string(s.text)
 	if strings.HasPrefix(word, "##") { // ##Inf, ##NaN
-		return json.Number(word), true, nil
+		return json.Number(word), true
 	}
 	name := strings.TrimLeft(word[1:], ":") // #:name{…}: its name becomes a tag
 	if !tagName().MatchString(name) {
-		return nil, false, s.bad("%.60q is no tag", word)
+		s.bad("%.60q is no tag", word)
 	}
-	v, _, err := s.more(depth, 0, 0)
-	return tag{name, v}, true, err
+	v, ok := s.more(depth, 0, 0)
+	return tag{name, v}, ok
 }
 
 // wordPart is what may stand in a symbol or keyword.
@@ -284,29 +280,27 @@ var (
 )
 
 // word reads a number or a name.
-func (s *forms) word() (any, error) {
-	if err := s.collect(""); err != nil {
-		return nil, err
-	}
-	if v, known := s.words[string(s.text)]; known {
-		return v, nil
+func (s *forms) word() (v any) {
+	s.collect("")
+	if v, known := s.words[string(s.text)]; known || s.err != nil {
+		return v
 	}
 	text := string(s.text)
-	var v any
 	switch {
 	case text == "true" || text == "false":
 		v = text == "true"
 	case text == either(s.json, "null", "nil"):
 	case s.json && !json.Valid(s.text):
-		return nil, s.bad("%.60q is no value", text)
+		s.bad("%.60q is no value", text)
 	case isOddNumber(s.text):
-		return json.Number(text), nil
+		return json.Number(text)
 	case isDecimal(strings.TrimPrefix(text, "-")) && text != "-":
-		return strconv.ParseInt(text, 10, 64)
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return n
 	case s.json:
-		return json.Number(text), nil
+		return json.Number(text)
 	case !ednWord().MatchString(text):
-		return nil, s.bad("%.60q is no word", text)
+		s.bad("%.60q is no word", text)
 	case text[0] == ':':
 		v = keyword(text[1:])
 	default:
@@ -315,23 +309,20 @@ func (s *forms) word() (any, error) {
 	if len(s.words) < wordsMax {
 		s.words[text] = v
 	}
-	return v, nil
+	return v
 }
 
 // collect reads bytes up to what can't belong to a symbol or number, behind what begins them.
-func (s *forms) collect(begin string) error {
+func (s *forms) collect(begin string) {
 	s.text = append(s.text[:0], begin...)
 	for {
-		c, err := s.peek()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case isBlank(c) || strings.IndexByte("{}[]()\";\\", c) >= 0 || s.json && c == ':':
-			return nil
-		case len(s.text) >= s.in.opt.RecordMax:
-			return s.fail(reject.TooLarge, "a word has more than %d bytes, the limit of a record", s.in.opt.RecordMax)
+		c, ok := s.peek()
+		if !ok || isBlank(c) || strings.IndexByte("{}[]()\";\\", c) >= 0 || s.json && c == ':' {
+			return
+		}
+		if len(s.text) >= s.in.opt.RecordMax {
+			s.fail(reject.TooLarge, "a word has more than %d bytes, the limit of a record", s.in.opt.RecordMax)
+			return
 		}
 		s.text = append(s.text, c)
 		s.skip()
@@ -339,64 +330,54 @@ func (s *forms) collect(begin string) error {
 }
 
 // char reads a character: a backslash, any byte, and what may belong to it.
-func (s *forms) char() (any, error) {
+func (s *forms) char() any {
 	s.skip()
-	c, err := s.need()
-	if err != nil {
-		return nil, err
-	}
+	c := s.need()
 	s.skip()
-	if err := s.collect(string([]byte{c})); err != nil {
-		return nil, err
-	}
+	s.collect(string([]byte{c}))
 	name := string(s.text)
 	text, known := charNames[name]
 	switch {
 	case name == "backspace" || c == ',' || len(name) > 1 && c == 'o':
-		return tag{charTag, name}, nil
+		return tag{charTag, name}
 	case known:
-		return text, nil
+		return text
 	case len(name) == 5 && c == 'u':
+		var err error
 		name, err = unquoted([]byte(`"\` + name + `"`))
 		known = err == nil
 	default:
 		known = utf8.ValidString(name) && c > ' '
 	}
 	if !known || utf8.RuneCountInString(name) != 1 {
-		return nil, s.bad("%.60q is no character", `\`+name)
+		s.bad("%.60q is no character", `\`+name)
 	}
 	r, _ := utf8.DecodeRuneInString(name)
-	return r, nil
+	return r
 }
 
 var charNames = map[string]rune{"newline": '\n', "return": '\r', "space": ' ', "tab": '\t', "formfeed": '\f'}
 
 // str reads a string. In a regular expression a backslash is itself, but before a quote.
-func (s *forms) str(regex bool) (string, error) {
+func (s *forms) str(regex bool) string {
 	s.skip()
 	s.text = append(s.text[:0], '"')
 	plain := true
-	for {
-		c, err := s.need()
-		if err != nil {
-			return "", err
-		}
+	for s.err == nil {
+		c := s.need()
 		s.skip()
 		switch {
 		case c == '"':
 			if plain && utf8.Valid(s.text) {
-				return string(s.text[1:]), nil
+				return string(s.text[1:])
 			}
 			text, err := unquoted(append(s.text, c))
 			if err != nil {
-				return "", s.bad("%.60q is no string", s.text)
+				s.bad("%.60q is no string", s.text)
 			}
-			return text, nil
+			return text
 		case c == '\\':
-			next, err := s.need()
-			if err != nil {
-				return "", err
-			}
+			next := s.need()
 			s.skip()
 			if plain = false; regex && next != '"' {
 				s.text = append(s.text, c, c)
@@ -415,6 +396,7 @@ func (s *forms) str(regex bool) (string, error) {
 			s.text = append(s.text, c)
 		}
 	}
+	return ""
 }
 
 // isBlank: commas are blanks in EDN, and so they are between the operations of JSON.

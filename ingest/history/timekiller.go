@@ -207,7 +207,8 @@ func (c clock) compare(d clock) int { return cmp.Or(cmp.Compare(c.p, d.p), cmp.C
 func (k *timekiller) settle(format, field, what string) {
 	k.format = cmp.Or(k.format, format)
 	if k.format != format {
-		k.fail(reject.In(field, reject.BadStructure, "%s does not belong into %s: the history is of %s", what, k.format, format))
+		k.fail(reject.In(field, reject.BadStructure, "%s does not belong into %s: the history is of %s", what, k.format,
+			format))
 	}
 }
 

@@ -128,7 +128,12 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 	var oid, other uint32
 	var schema, rel, kind, key string
 	var secured, inherits, risky bool
-	err = each(ctx, conn, "tables", tablesQuery, []any{&oid, &schema, &rel, &kind, &secured, &inherits, &risky, &key},
+	each := func(what, query string, into []any, f func()) {
+		if err == nil {
+			err = ask(ctx, conn, what, query, into, f)
+		}
+	}
+	each("tables", tablesQuery, []any{&oid, &schema, &rel, &kind, &secured, &inherits, &risky, &key},
 		func() {
 			t := &table{oid: oid, rel: rel, called: rel, risky: risky || kind != "r" && kind != "p"}
 			if schema != "public" {
@@ -150,15 +155,12 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 			c.tables[name{schema, rel}], c.byOID[oid] = t, t
 			c.byName[rel] = append(c.byName[rel], t)
 		})
-	if err != nil {
-		return nil, err
-	}
 	var number int16
 	var typ uint32
 	var modifier int32
 	var isDefined, deterministic bool
 	var preset string
-	err = each(ctx, conn, "columns", columnsQuery,
+	each("columns", columnsQuery,
 		[]any{&oid, &number, &rel, &typ, &modifier, &isDefined, &preset, &deterministic}, func() {
 			t := c.byOID[oid]
 			if t == nil {
@@ -181,23 +183,18 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 			}
 			t.columns = append(t.columns, col)
 		})
-	if err != nil {
-		return nil, err
-	}
 	for oid, t := range c.byOID {
 		if t.notHeld == "" {
 			t.setKey(keys[oid])
 		}
 	}
-	err = each(ctx, conn, "foreign keys", followQuery, []any{&oid, &other, &risky, &key}, func() {
+	each("foreign keys", followQuery, []any{&oid, &other, &risky, &key}, func() {
 		if from, to := c.byOID[oid], c.byOID[other]; from != nil && to != nil {
 			from.follow = append(from.follow, follower{to, risky, key})
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return c, each(ctx, conn, "functions", functionsQuery, []any{&rel}, func() { c.writers[rel] = true })
+	each("functions", functionsQuery, []any{&rel}, func() { c.writers[rel] = true })
+	return c, err
 }
 
 // constant is what an expression of the catalog's always is, such as 0 or 'new'::character varying; false: it is no
@@ -247,8 +244,8 @@ func (t *table) setKey(numbers string) {
 	}
 }
 
-// each runs a query and f for every row of it.
-func each(ctx context.Context, conn *pgx.Conn, what, query string, into []any, f func()) error {
+// ask runs a query and f for every row of it.
+func ask(ctx context.Context, conn *pgx.Conn, what, query string, into []any, f func()) error {
 	rows, err := conn.Query(ctx, query)
 	if err == nil {
 		_, err = pgx.ForEachRow(rows, into, func() error { f(); return nil })
