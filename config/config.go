@@ -22,7 +22,7 @@ type Config struct {
 	Window         Window          `yaml:"window"`
 	Solver         Solver          `yaml:"solver"`
 	Store          Store           `yaml:"store"`
-	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at. What mapped files leave of it, 80% at most, is a limit for Go's garbage collector; one that the histories do not fit is raised, with a warning. A segment ends early when a quarter of it is closures and pairs of versions without an order. 0, or GOMEMLIMIT in the environment: no limit is set."`
+	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at. What mapped files leave of it is a limit for Go's garbage collector; one that the histories do not fit is raised, with a warning. A segment ends early when a quarter of it is closures and pairs of versions without an order. 0, or GOMEMLIMIT in the environment: no limit is set."`
 	Alerts         Alerts          `yaml:"alerts"`
 	HTTP           HTTP            `yaml:"http"`
 	Log            Log             `yaml:"log"`
@@ -77,7 +77,7 @@ type Window struct {
 	MaxSkew         time.Duration `yaml:"max_skew" help:"The most that two clients' clocks differ."`
 	IdleAfter       time.Duration `yaml:"idle_after" help:"A partition or session that is silent for so long stops holding the others back."`
 	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history, then the oldest are forgotten, counted and reported. Large ones count as several; see window.segment. Of those that wait for their place no more are held than a third of memory has room for, at 256 bytes each."`
-	Segment         int           `yaml:"segment" help:"How many transactions are judged together, per history. Larger segments need more memory and a longer restart; an anomaly that spans more than a segment may be missed. A transaction of more than 1 kB (64 bytes an operation, its key and its value) counts as several, one for each kB."`
+	Segment         int           `yaml:"segment" help:"How many transactions are judged together, per history. Larger segments need more memory and a longer restart; an anomaly that spans more than a segment may be missed. A transaction of more than 1 kB (64 bytes an operation, its key and its value) counts as several, one for each kB. No more are judged together than a fourth of memory has room for, at 1 kB each."`
 	Overlap         int           `yaml:"overlap" help:"How many transactions of a segment are judged again with the next one, so that what lies across the cut is found. At most half a segment."`
 	Keys            int           `yaml:"keys" help:"Of how many keys the last writes are kept in memory, per history; of others they are on disk. It changes what a key costs, not what is found."`
 	Histories       int           `yaml:"histories" help:"How many histories (the db of a record) are watched at most. Records of further ones become dead letters."`
@@ -271,7 +271,7 @@ func Default() *Config {
 		},
 		Solver: Solver{Every: 250 * time.Millisecond, Conflicts: 100_000},
 		Store:  Store{Path: "./isowatch-data", MaxBytes: 10 << 30},
-		Memory: 300 << 20,
+		Memory: 300_000_000,
 		Alerts: Alerts{Values: ValuesFull, Repeat: 4 * time.Hour, ResolveAfter: 15 * time.Minute, ResolveTransactions: 1000,
 			LagMax: time.Minute, Rate: Rate{Max: 5, Per: time.Minute},
 			Retain: 90 * 24 * time.Hour, MaxAlerts: 100_000},

@@ -137,7 +137,7 @@ func tuned(opt Options) badger.Options {
 		WithLogger(logger{opt.Logger}).
 		WithMemTableSize(4 << 20).
 		WithNumMemtables(2).
-		WithBaseTableSize(256 << 10). // compaction has memory for some ten tables, four times their size and 3 MB each
+		WithBaseTableSize(128 << 10). // compaction has memory for some ten tables, four times their size and 3 MB each
 		WithBaseLevelSize(2 << 20).
 		WithNumLevelZeroTables(2).
 		WithNumLevelZeroTablesStall(3).

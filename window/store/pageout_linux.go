@@ -13,10 +13,8 @@ import (
 // its resident memory: what is read next comes from the disk. It may be called at any time: what is mapped
 // elsewhere meanwhile stays as it is, since this advice never drops what has no other copy, and so does what is
 // on its way to the disk, until the next call. Best effort, as not all kernels and sandboxes take the advice
-// (Linux 5.4). So goes the program's code, which is mapped as long as it runs: what of it is used comes back without
-// the disk. Cost: O(what is mapped).
+// (Linux 5.4). Cost: O(what is mapped).
 func PageOut(path string) {
-	program, _ := os.Executable()
 	dir, err := filepath.Abs(path)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -36,11 +34,7 @@ func PageOut(path string) {
 			continue
 		}
 		file := string(bytes.TrimSuffix(line[at:], []byte("\n")))
-		advice := unix.MADV_PAGEOUT
-		switch {
-		case file == program && bytes.Contains(line[:at], []byte(" r-xp ")):
-			advice = unix.MADV_DONTNEED
-		case filepath.Dir(file) != dir || filepath.Ext(file) != tableExt:
+		if filepath.Dir(file) != dir || filepath.Ext(file) != tableExt {
 			continue
 		}
 		a, b, _ := bytes.Cut(span, []byte("-"))
@@ -52,6 +46,6 @@ func PageOut(path string) {
 		if err != nil || to <= from {
 			continue
 		}
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from), uintptr(advice))
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from), unix.MADV_PAGEOUT)
 	}
 }

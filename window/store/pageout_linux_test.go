@@ -149,17 +149,3 @@ func syncTables(t *testing.T, dir string) {
 		}
 	}
 }
-
-// The program's code goes as well, and comes back as it is used.
-func TestCodeIsPagedOut(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := func() int { return resident(t, filepath.Dir(program), filepath.Ext(program)) }
-	before := of()
-	store.PageOut(t.TempDir())
-	if after := of(); after >= before {
-		t.Errorf("of the program %d bytes are resident, after %d", after, before)
-	}
-}

@@ -118,6 +118,7 @@ func (a *setting) windowOf(db string, coverage record.Coverage, whole bool) (str
 		segment, heavy, heavyWaiting = w.MaxTransactions, -1, 0
 	case c.Memory > 0:
 		waiting = max(1, min(waiting, int(c.Memory/waitingShare)/heavyWaiting))
+		segment = max(1, min(segment, int(c.Memory/segmentShare)/stream.DefaultHeavy))
 	}
 	if c.Memory > 0 {
 		searched = int(c.Memory / searchedShare)
@@ -147,11 +148,9 @@ const keyBytes = 128
 // window.max_transactions. Most take less, some ten times as much in an engine.
 const heavyWaiting = 256
 
-// knownShare is what part of the memory the last writes of keys may take between segments: one in so many.
-const knownShare = 4
-
-// waitingShare is what part of the memory records may take that wait for their place: one in so many.
-const waitingShare = 3
+// knownShare is what part of the memory the last writes of keys may take between segments, segmentShare the records of
+// one, and waitingShare those that wait for their place: one in so many.
+const knownShare, segmentShare, waitingShare = 5, 4, 3
 
 // fingerprint is the same for configurations under which a history's state means
 // the same.

@@ -15,17 +15,15 @@ import (
 	"github.com/isowatch/isowatch/window/store"
 )
 
-// goShare is the share of the memory budget that is Go's at most; the rest is the
-// store's, which it maps from its files, and the program itself, which may need more.
-const goShare = 0.8
+// mappedShare is what part of the memory budget files may take that are mapped, the program among them: one in so many.
+// Beyond it tables of the store are paged out, but those that it is about to write, some ten for each of two compactions:
+// keptShare is kept for them. What they leave is Go's.
+const mappedShare, keptShare = 6, 16
 
-// mappedShare is what part of the memory budget files may take that are mapped, the program among
-// them: one in so many. Beyond it tables of the store are paged out.
-const mappedShare = 6
-
-// The limit is looked at every limitEvery: the store writes some MB of tables meanwhile, through maps. What lives may
-// fill at most liveMax of it, as the collector runs ever more often the less room it has; what fills more for
-// limitAfter looks has as much more. Less long, as while a checkpoint is written, it makes do.
+// It is looked every limitEvery: the store writes some MB of tables meanwhile, through maps. What lives may fill at
+// most liveMax of Go's limit, as the collector runs ever more often the less room it has; what fills more for
+// limitAfter looks has as much more. Less long, as while a checkpoint is written, it makes do. Nor is Go's what was mapped
+// in any of these looks: compactions come and go.
 const (
 	limitEvery = 50 * time.Millisecond
 	limitAfter = 100
@@ -48,6 +46,7 @@ func LimitMemory(budget config.Bytes, path string, log zerolog.Logger) (end func
 		t := time.NewTicker(limitEvery)
 		defer t.Stop()
 		var last [limitAfter]uint64 // of the looks, what lived
+		var most [limitAfter]int64  // and was mapped
 		warned := false
 		for n := 0; ; n++ {
 			select {
@@ -55,12 +54,12 @@ func LimitMemory(budget config.Bytes, path string, log zerolog.Logger) (end func
 				return
 			case <-t.C:
 			}
-			if mappedNow() > int64(budget/mappedShare) {
+			last[n%limitAfter], most[n%limitAfter] = live(), mappedNow()
+			if most[n%limitAfter] > int64(budget/mappedShare) {
 				store.PageOut(path)
 			}
-			last[n%limitAfter] = live()
-			mapped, lives := mappedNow(), slices.Min(last[:])
-			limit := limitOf(budget, mapped, lives)
+			mapped := slices.Max(most[:])
+			limit := limitOf(budget, mapped, slices.Min(last[:]))
 			debug.SetMemoryLimit(limit)
 			if limit > limitOf(budget, mapped, 0) && !warned {
 				warned = true
@@ -90,10 +89,9 @@ func mappedNow() int64 {
 	return shared * int64(os.Getpagesize())
 }
 
-// limitOf is Go's limit where so many bytes of files are mapped and so many live.
+// limitOf is Go's limit where so many bytes of files were mapped and so many live.
 func limitOf(budget config.Bytes, mapped int64, live uint64) int64 {
-	limit := min(int64(float64(budget)*goShare), int64(budget)-mapped)
-	return max(limit, int64(float64(live)/liveMax))
+	return max(int64(budget-budget/keptShare)-mapped, int64(float64(live)/liveMax))
 }
 
 // live is what the last collection found in use, in bytes.
