@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -83,17 +84,9 @@ func writeDbcopJSON(w *writer) error {
 	keys := w.numberedKeys(math.MaxUint64)
 	sessions := w.positions(true)
 	h := w.dbcopHead(sessions, keys)
-	b := append(w.buf[:0], `{"params":{"id":0`...)
-	for _, f := range []struct {
-		name string
-		n    uint64
-	}{{"n_node", h.nodes}, {"n_variable", h.variables}, {"n_transaction", h.transactions}, {"n_event", h.events}} {
-		b = strconv.AppendUint(append(append(append(b, `,"`...), f.name...), `":`...), f.n, 10)
-	}
-	b = record.AppendJSONString(append(b, `},"info":`...), h.info)
-	b = record.AppendJSONString(append(b, `,"start":`...), h.start)
-	b = record.AppendJSONString(append(b, `,"end":`...), h.end)
-	w.line(append(b, `,"data":[`...))
+	w.line(fmt.Appendf(w.buf[:0], `{"params":{"id":0,"n_node":%d,"n_variable":%d,"n_transaction":%d,"n_event":%d},`+
+		`"info":%s,"start":"%s","end":"%s","data":[`, h.nodes, h.variables, h.transactions, h.events,
+		record.AppendJSONString(nil, h.info), h.start, h.end))
 	for i, s := range sessions {
 		w.line(append(w.buf[:0], '['))
 		for j, t := range s.txns {
@@ -115,17 +108,12 @@ func (w *writer) dbcopJSONTxn(b []byte, txn *record.Transaction, keys map[string
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, either(op.Kind == record.Write, `{"Write":{"variable":`, `{"Read":{"variable":`)...)
-		b = append(strconv.AppendUint(b, keys[op.Key], 10), `,"version":`...)
-		if n, initial := w.number(op); initial {
-			b = append(b, "null"...)
-		} else {
-			b = strconv.AppendUint(b, n, 10)
-		}
-		b = append(b, "}}"...)
+		n, initial := w.number(op)
+		version := either(initial, "null", strconv.FormatUint(n, 10))
+		kind := either(op.Kind == record.Write, "Write", "Read")
+		b = fmt.Appendf(b, `{"%s":{"variable":%d,"version":%s}}`, kind, keys[op.Key], version)
 	}
-	b = append(b, `],"committed":`...)
-	return append(strconv.AppendBool(b, txn.Status == record.Committed), '}')
+	return fmt.Appendf(b, `],"committed":%t}`, txn.Status == record.Committed)
 }
 
 // writeDbcopYAML writes a line per event.
@@ -137,17 +125,11 @@ func writeDbcopYAML(w *writer) error {
 		}
 		for i, t := range s.txns {
 			txn := &w.txns[t]
-			b := append(w.buf[:0], either(i == 0, "- - events:", "  - events:")...)
-			if len(txn.Ops) == 0 {
-				b = append(b, " []"...)
-			}
-			w.line(b)
+			w.line(fmt.Appendf(w.buf[:0], "%s- events:%s", either(i == 0, "- ", "  "), either(len(txn.Ops) == 0, " []", "")))
 			for _, op := range txn.Ops {
 				n, _ := w.number(op)
-				b := strconv.AppendBool(append(w.buf[:0], "    - {write: "...), op.Kind == record.Write)
-				b = strconv.AppendUint(append(b, ", variable: "...), keys[op.Key], 10)
-				b = strconv.AppendUint(append(b, ", value: "...), n, 10)
-				w.line(append(b, ", success: true}"...))
+				w.line(fmt.Appendf(w.buf[:0], "    - {write: %t, variable: %d, value: %d, success: true}", op.Kind == record.Write,
+					keys[op.Key], n))
 			}
 			w.line(strconv.AppendBool(append(w.buf[:0], "    success: "...), txn.Status == record.Committed))
 		}

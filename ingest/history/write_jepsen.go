@@ -2,8 +2,8 @@ package history
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -131,19 +131,11 @@ func writeJepsen(w *writer) error {
 		if m.end {
 			kind = completions[txn.Status]
 		}
-		b := w.buf[:0]
+		form := "{:index %d, :type :%s, :process %d, :f :txn, :value ["
 		if j.json {
-			b = append(b, either(i == 0, "[", "")...)
-			b = strconv.AppendInt(append(b, `{"index":`...), int64(i), 10)
-			b = append(append(append(b, `,"type":"`...), kind...), `","process":`...)
-			b = strconv.AppendUint(b, processes[w.session[m.txn]], 10)
-			b = append(b, `,"f":"txn","value":[`...)
-		} else {
-			b = strconv.AppendInt(append(b, "{:index "...), int64(i), 10)
-			b = append(append(append(b, ", :type :"...), kind...), ", :process "...)
-			b = strconv.AppendUint(b, processes[w.session[m.txn]], 10)
-			b = append(b, ", :f :txn, :value ["...)
+			form = either(i == 0, "[", "") + `{"index":%d,"type":"%s","process":%d,"f":"txn","value":[`
 		}
+		b := fmt.Appendf(w.buf[:0], form, i, kind, processes[w.session[m.txn]])
 		for o, op := range txn.Ops {
 			if b, err = j.micro(b, m, o, op); err != nil {
 				return err
@@ -167,9 +159,9 @@ func (j *terms) micro(b []byte, m moment, o int, op record.Op) ([]byte, error) {
 	if o > 0 {
 		b = append(b, blank)
 	}
-	b = append(append(append(append(append(b, '['), quote...), colon...), op.Kind.String()...), quote...)
+	b = fmt.Appendf(b, "[%s%s%s%s%c", quote, colon, op.Kind, quote, blank)
 	var err error
-	if b, err = j.key(append(b, blank), m.txn, o, op.Key); err != nil {
+	if b, err = j.key(b, m.txn, o, op.Key); err != nil {
 		return b, err
 	}
 	b = append(b, blank)

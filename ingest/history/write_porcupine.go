@@ -1,8 +1,8 @@
 package history
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -52,9 +52,8 @@ func writeEtcdLog(w *writer) error {
 		if m.end && invoked && (status == record.Unknown || f == "read" && status == record.Aborted) {
 			value = ":timed-out"
 		}
-		b := strconv.AppendUint(append(w.buf[:0], "INFO  jepsen.util - "...), processes[w.session[m.txn]], 10)
-		b = append(append(append(b, "\t:"...), kind...), "\t:"...)
-		w.line(append(append(append(b, f...), '\t'), value...))
+		process := processes[w.session[m.txn]]
+		w.line(fmt.Appendf(w.buf[:0], "INFO  jepsen.util - %d\t:%s\t:%s\t%s", process, kind, f, value))
 	}
 	return nil
 }

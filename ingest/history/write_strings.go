@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -61,14 +62,12 @@ func writePorcupineKV(w *writer) error {
 			}
 			value = string(record.AppendJSONString(nil, text))
 		}
-		b := strconv.AppendUint(append(w.buf[:0], "{:process "...), processes[w.session[m.txn]], 10)
-		b = append(append(append(b, ", :type :"...), kind...), ", :f :"...)
 		key := string(record.AppendJSONString(nil, last.Key))
 		if v, ok := s.decode(key); !ok || v != last.Key {
 			return w.cannot(m.txn, 0, "the key %.80q has characters that EDN has no word for", last.Key)
 		}
-		b = append(append(append(b, f...), ", :key "...), key...)
-		w.line(append(append(append(b, ", :value "...), value...), '}'))
+		w.line(fmt.Appendf(w.buf[:0], "{:process %d, :type :%s, :f :%s, :key %s, :value %s}",
+			processes[w.session[m.txn]], kind, f, key, value))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -21,6 +22,7 @@ func writePolysi(w *writer) error {
 	for t := range w.txns {
 		txn := &w.txns[t]
 		aborted := txn.Status == record.Aborted
+		id := either(aborted, "-1", strconv.FormatUint(number(t), 10))
 		written := 0
 		for _, op := range txn.Ops {
 			if aborted && op.Kind == record.Read {
@@ -28,17 +30,7 @@ func writePolysi(w *writer) error {
 				continue
 			}
 			n, _ := w.number(op)
-			b := append(w.buf[:0], op.Kind.String()...)
-			b = strconv.AppendUint(append(b, '('), keys[op.Key], 10)
-			b = strconv.AppendUint(append(b, ','), n, 10)
-			b = strconv.AppendUint(append(b, ','), sessions[w.session[t]], 10)
-			b = append(b, ',')
-			if aborted {
-				b = append(b, "-1"...)
-			} else {
-				b = strconv.AppendUint(b, number(t), 10)
-			}
-			w.line(append(b, ')'))
+			w.line(fmt.Appendf(w.buf[:0], "%s(%d,%d,%d,%s)", op.Kind, keys[op.Key], n, sessions[w.session[t]], id))
 			written++
 		}
 		if written == 0 {
@@ -101,9 +93,7 @@ func writeAwdit(w *writer) error {
 			separator, began = "-----", true
 			for _, op := range ops {
 				n, _ := w.number(op)
-				b := append(w.buf[:0], op.Kind.String()...)
-				b = strconv.AppendUint(append(b, ' '), keys[op.Key], 10)
-				w.line(strconv.AppendUint(append(b, ' '), n, 10))
+				w.line(fmt.Appendf(w.buf[:0], "%s %d %d", op.Kind, keys[op.Key], n))
 			}
 		}
 	}
@@ -131,22 +121,17 @@ func writeHist(w *writer) error {
 				if j > 0 {
 					b = append(b, ' ')
 				}
-				b = append(b, names[op.Key]...)
 				n, initial := w.number(op)
 				switch {
 				case op.Kind == record.Write:
-					b = strconv.AppendUint(append(b, ":="...), n, 10)
+					b = fmt.Appendf(b, "%s:=%d", names[op.Key], n)
 				case initial:
-					b = append(b, "==?"...)
+					b = fmt.Appendf(b, "%s==?", names[op.Key])
 				default:
-					b = strconv.AppendUint(append(b, "=="...), n, 10)
+					b = fmt.Appendf(b, "%s==%d", names[op.Key], n)
 				}
 			}
-			b = append(b, ']')
-			if txn.Status == record.Aborted {
-				b = append(b, '!')
-			}
-			w.line(b)
+			w.line(append(b, either(txn.Status == record.Aborted, "]!", "]")...))
 		}
 	}
 	return w.noteEmpty(empty)

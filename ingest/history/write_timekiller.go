@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -17,58 +18,41 @@ func writeTimekiller(w *writer) error {
 	zero := w.zeroStays()
 	for t := range w.txns {
 		txn := &w.txns[t]
-		b := append(w.buf[:0], either(t == 0, "[\n", "")...)
-		b = appendJSONName(append(b, `{"tid":`...), txn.ID)
-		session := txn.Session
-		if w.own {
-			session = txn.ID
-		}
-		b = appendJSONName(append(b, `,"sid":`...), session)
+		id, session := jsonName(txn.ID), jsonName(either(w.own, txn.ID, txn.Session))
 		end := w.end(txn)
-		b = strconv.AppendInt(append(b, `,"sts":{"p":`...), txn.Start, 10)
-		b = strconv.AppendInt(append(b, `,"l":0},"cts":{"p":`...), end, 10)
-		b = append(b, either(txn.Start == end, `,"l":0},"ops":[`, `,"l":1},"ops":[`)...)
+		b := append(w.buf[:0], either(t == 0, "[\n", "")...)
+		b = fmt.Appendf(b, `{"tid":%s,"sid":%s,"sts":{"p":%d,"l":0},"cts":{"p":%d,"l":%d},"ops":[`, id, session, txn.Start,
+			end, either(txn.Start == end, 0, 1))
 		for i, op := range txn.Ops {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(b, `{"t":"`...)
-			b = append(b, either(op.Kind == record.Append, "a", op.Kind.String())...)
-			b = strconv.AppendUint(append(b, `","k":`...), keys[op.Key], 10)
-			b = append(b, `,"v":`...)
-			var err error
-			if b, err = w.timekillerValue(b, t, i, op, zero); err != nil {
-				return err
-			}
-			b = append(b, '}')
+			kind := either(op.Kind == record.Append, "a", op.Kind.String())
+			b = fmt.Appendf(b, `{"t":"%s","k":%d,"v":`, kind, keys[op.Key])
+			b = append(w.timekillerValue(b, op, zero), '}')
 		}
 		w.line(append(b, either(t < len(w.txns)-1, "]},", "]}\n]")...))
 	}
 	return nil
 }
 
-func (w *writer) timekillerValue(b []byte, t, i int, op record.Op, zero bool) ([]byte, error) {
-	if w.isInitialOp(op) {
-		if w.spec.lists {
-			return append(b, "[]"...), nil // tells which of the two formats it is
-		}
-		return append(b, either(zero, "0", "null")...), nil
-	}
-	if w.spec.lists && op.Kind == record.Read && op.Value.Kind == record.KindList {
-		items, err := w.items(t, i, op)
-		if err != nil {
-			return b, err
-		}
+func (w *writer) timekillerValue(b []byte, op record.Op, zero bool) []byte {
+	switch {
+	case w.isInitialOp(op) && w.spec.lists:
+		return append(b, "[]"...) // tells which of the two formats it is
+	case w.isInitialOp(op):
+		return append(b, either(zero, "0", "null")...)
+	case w.spec.lists && op.Kind == record.Read && op.Value.Kind == record.KindList:
 		b = append(b, '[')
-		for j, v := range items {
+		for j, v := range op.Value.Elements() {
 			if j > 0 {
 				b = append(b, ',')
 			}
 			b = w.coded(v).AppendJSON(b)
 		}
-		return append(b, ']'), nil
+		return append(b, ']')
 	}
-	return w.coded(op.Value).AppendJSON(b), nil
+	return w.coded(op.Value).AppendJSON(b)
 }
 
 // zeroStays tells whether keys that hold 0 before anybody writes them may be
@@ -79,10 +63,10 @@ func (w *writer) zeroStays() bool {
 		timekillerInitial(w.txns) == record.InitialZero
 }
 
-// appendJSONName appends a name, as a number if it looks like one.
-func appendJSONName(b []byte, s string) []byte {
+// jsonName is a name, as a number if it looks like one.
+func jsonName(s string) string {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && strconv.FormatInt(n, 10) == s {
-		return append(b, s...)
+		return s
 	}
-	return record.AppendJSONString(b, s)
+	return string(record.AppendJSONString(nil, s))
 }
