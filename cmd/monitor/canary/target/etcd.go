@@ -3,10 +3,8 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"sync"
-	"sync/atomic"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -20,13 +18,11 @@ import (
 // etcdCluster is etcd. A transaction reads at the revision of its first read, keeps its writes to itself, and sends
 // them with comparisons of what may not have changed since.
 type etcdCluster struct {
-	nodes    []Node
-	first    Node                       // where it is prepared
+	servers
 	configs  map[string]clientv3.Config // by node
 	clients  sync.Map                   // of *clientv3.Client, by node
 	compares string                     // what a commit compares: reads, writes
 	stale    bool                       // reads ask the node alone
-	version  atomic.Value               // of a node
 }
 
 func openEtcd(ctx context.Context, o Options) (Database, error) {
@@ -38,7 +34,7 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 	if len(o.Replicas) > 0 {
 		return nil, &Error{Option: "--replica", What: "every member of etcd takes writes", Do: "give it with --target"}
 	}
-	e := &etcdCluster{nodes: nodesOf(o), configs: map[string]clientv3.Config{}, compares: level}
+	e := &etcdCluster{servers: servers{nodes: nodesOf(o)}, configs: map[string]clientv3.Config{}, compares: level}
 	if level == "stale" {
 		e.compares, e.stale = "reads", true
 	}
@@ -60,7 +56,7 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 		c.Password, _ = u.User.Password()
 		e.configs[n.Name] = c
 	}
-	if e.first, err = lookAt(ctx, e.nodes, e.look); err != nil {
+	if err := e.lookAt(ctx, e.look); err != nil {
 		e.Close()
 		return nil, err
 	}
@@ -73,7 +69,7 @@ func (e *etcdCluster) look(ctx context.Context, n Node) error {
 	if err == nil {
 		var said *clientv3.StatusResponse
 		if said, err = client.Status(ctx, client.Endpoints()[0]); err == nil {
-			e.version.Store(said.Version)
+			e.version.Store("etcd " + said.Version)
 			return nil
 		}
 	}
@@ -95,9 +91,6 @@ func (e *etcdCluster) client(n Node) (*clientv3.Client, error) {
 	}
 	return client, nil
 }
-
-func (e *etcdCluster) Nodes() []Node    { return e.nodes }
-func (e *etcdCluster) Describe() string { return fmt.Sprint("etcd ", e.version.Load()) }
 
 func (e *etcdCluster) Close() {
 	e.clients.Range(func(_, c any) bool { _ = c.(*clientv3.Client).Close(); return true })

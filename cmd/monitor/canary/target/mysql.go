@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -20,11 +19,9 @@ import (
 // mySQL is MySQL 8 or MariaDB 10 and later: one server, a primary and its replicas, or a cluster of which each
 // node takes writes.
 type mySQL struct {
-	nodes   []Node
-	first   Node               // where it is prepared
-	pools   map[string]*sql.DB // by node
-	level   string
-	version atomic.Value // of a node
+	servers
+	pools map[string]*sql.DB // by node
+	level string
 }
 
 // sqlMode makes MySQL refuse what it would otherwise change in silence.
@@ -36,7 +33,7 @@ func openMySQL(ctx context.Context, o Options) (Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &mySQL{nodes: nodesOf(o), pools: map[string]*sql.DB{}, level: level}
+	m := &mySQL{servers: servers{nodes: nodesOf(o)}, pools: map[string]*sql.DB{}, level: level}
 	for _, n := range m.nodes {
 		c, err := mySQLConnector(n.address)
 		if err != nil {
@@ -46,10 +43,8 @@ func openMySQL(ctx context.Context, o Options) (Database, error) {
 		}
 		m.pools[n.Name] = sql.OpenDB(c)
 	}
-	if m.first, err = lookAt(ctx, m.nodes, func(ctx context.Context,
-		n Node) error {
-		return m.look(ctx, n, o.AllowSuperuser)
-	}); err != nil {
+	look := func(ctx context.Context, n Node) error { return m.look(ctx, n, o.AllowSuperuser) }
+	if err := m.lookAt(ctx, look); err != nil {
 		m.Close()
 		return nil, err
 	}
@@ -145,9 +140,6 @@ func (m *mySQL) mayAnything(ctx context.Context, n Node) bool {
 	}
 	return false
 }
-
-func (m *mySQL) Nodes() []Node    { return m.nodes }
-func (m *mySQL) Describe() string { return m.version.Load().(string) }
 
 func (m *mySQL) Close() {
 	for _, p := range m.pools {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,13 +17,10 @@ import (
 
 // postgres is PostgreSQL 12 or later, one primary and any number of standbys, or what speaks its protocol.
 type postgres struct {
-	nodes       []Node
-	first       Node                       // where it is prepared
+	servers
 	configs     map[string]*pgx.ConnConfig // by node
 	begin       string
-	beginAtHand string       // on a standby
-	version     atomic.Value // of a node
-	has         sync.Map     // which database, by node
+	beginAtHand string // on a standby
 	superuser   bool
 	observers   map[string]*pgSession // by node; without a connection before the first question
 }
@@ -51,7 +46,7 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{nodes: nodesOf(o), configs: map[string]*pgx.ConnConfig{}, superuser: o.AllowSuperuser,
+	p := &postgres{servers: servers{nodes: nodesOf(o)}, configs: map[string]*pgx.ConnConfig{}, superuser: o.AllowSuperuser,
 		observers: map[string]*pgSession{},
 		begin:     "begin isolation level " + level, beginAtHand: "begin isolation level " + level + " read only"}
 	if level == "serializable" {
@@ -70,10 +65,7 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 		}
 		p.configs[n.Name], p.observers[n.Name] = c, &pgSession{}
 	}
-	if p.first, err = lookAt(ctx, p.nodes, p.look); err == nil {
-		err = ofOne(p.nodes, p.first, &p.has)
-	}
-	return p, err
+	return p, p.lookAt(ctx, p.look)
 }
 
 // PostgresAt is the node at an address that an option gives, as libpq has it, and how to connect to it. The error is
@@ -131,7 +123,7 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 			" is a superuser's, and a canary needs no such rights",
 			Do: "make it one: CREATE ROLE canary LOGIN; GRANT CREATE ON DATABASE … TO canary; or say --allow-superuser"}
 	}
-	p.version.Store(version)
+	p.version.Store("PostgreSQL " + version)
 	var database string // what only speaks PostgreSQL's protocol may not say
 	if within(ctx, c, atHand, `select concat_ws('/', system_identifier, oid) from pg_control_system(), pg_database
 		where datname = current_database()`, nil, &database) == nil {
@@ -189,8 +181,6 @@ func pooled(n Node, err error) error {
 	return err
 }
 
-func (p *postgres) Nodes() []Node    { return p.nodes }
-func (p *postgres) Describe() string { return fmt.Sprint("PostgreSQL ", p.version.Load()) }
 func (p *postgres) Close() {
 	for _, c := range p.observers {
 		if c.conn != nil {

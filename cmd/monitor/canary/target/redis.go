@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,13 +17,10 @@ import (
 // redisServer is Redis, or what speaks its protocol: one primary and any number of replicas. A transaction reads what
 // it needs, under WATCH or not, keeps its writes to itself, and sends them between MULTI and EXEC.
 type redisServer struct {
-	nodes   []Node
-	first   Node                      // where it is prepared
+	servers
 	options map[string]*redis.Options // by node
 	clients map[string]*redis.Client  // by node
 	watch   bool
-	version atomic.Value // of a node
-	has     sync.Map     // which database, by node
 }
 
 // silent keeps the client from writing what it also returns.
@@ -39,7 +34,7 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 		return nil, err
 	}
 	redis.SetLogger(silent{})
-	r := &redisServer{nodes: nodesOf(o), options: map[string]*redis.Options{}, clients: map[string]*redis.Client{},
+	r := &redisServer{servers: servers{nodes: nodesOf(o)}, options: map[string]*redis.Options{}, clients: map[string]*redis.Client{},
 		watch: watch == "yes"}
 	for _, n := range r.nodes {
 		c, err := redis.ParseURL(n.address)
@@ -55,10 +50,7 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 		c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.ContextTimeoutEnabled = connectMax, statementMax, statementMax, true
 		r.options[n.Name], r.clients[n.Name] = c, redis.NewClient(c)
 	}
-	if r.first, err = lookAt(ctx, r.nodes, r.look); err == nil {
-		err = ofOne(r.nodes, r.first, &r.has)
-	}
-	if err != nil {
+	if err := r.lookAt(ctx, r.look); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -87,7 +79,7 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 		return &Error{Option: "--replica", What: n.Name + " is no replica",
 			Do: "give it with --target, or the replica that is meant"}
 	}
-	r.version.Store(said["redis_version"])
+	r.version.Store("Redis " + said["redis_version"])
 	if !n.Replica || said["master_link_status"] == "up" { // else it may not know yet
 		r.has.Store(n.Name, fmt.Sprint(said["master_replid"], "/", r.options[n.Name].DB))
 	}
@@ -111,9 +103,6 @@ func (r *redisServer) Observe(ctx context.Context, at Node) (State, error) {
 	role := map[string]string{"master": "primary", "slave": "replica"}[said["role"]]
 	return State{Role: role, Age: -1}, err
 }
-
-func (r *redisServer) Nodes() []Node    { return r.nodes }
-func (r *redisServer) Describe() string { return fmt.Sprint("Redis ", r.version.Load()) }
 
 func (r *redisServer) Close() {
 	for _, c := range r.clients {

@@ -22,7 +22,7 @@ func TestRedisThatHangs(t *testing.T) {
 		// An address without a name, as looking one up leaves the test's bubble.
 		o := &redis.Options{Addr: "127.0.0.1:6379", Dialer: dial, MaxRetries: -1, ReadTimeout: statementMax, ContextTimeoutEnabled: true}
 		n := Node{Name: "db-1"}
-		r := &redisServer{nodes: []Node{n}, options: map[string]*redis.Options{n.Name: o}, clients: map[string]*redis.Client{n.Name: redis.NewClient(o)}}
+		r := &redisServer{servers: servers{nodes: []Node{n}}, options: map[string]*redis.Options{n.Name: o}, clients: map[string]*redis.Client{n.Name: redis.NewClient(o)}}
 		defer r.Close()
 		for what, ask := range map[string]func(context.Context) error{
 			"discarding": func(ctx context.Context) error { return r.Discard(ctx, n, []Item{{Name: "a"}}) },

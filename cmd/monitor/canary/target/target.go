@@ -26,6 +26,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -374,6 +375,17 @@ func hostOf(address string) string {
 	return cmp.Or(u.Host, strings.Join(hosts, ","), "node")
 }
 
+// servers are the nodes of a database that may have several.
+type servers struct {
+	nodes   []Node
+	first   Node         // where it is prepared
+	version atomic.Value // of a node
+	has     sync.Map     // which database, by node
+}
+
+func (s *servers) Nodes() []Node    { return s.nodes }
+func (s *servers) Describe() string { return fmt.Sprint(s.version.Load()) }
+
 // nodesOf names the nodes of options by their addresses.
 func nodesOf(o Options) []Node {
 	var out []Node
@@ -411,12 +423,13 @@ func unanswered(n Node, err error, f Fault) error {
 		n.option, n.Name, oneLine{err}, schemeOf(n.address))
 }
 
-// lookAt looks at all nodes, and returns the first that takes writes and answers. The error is an *Error where an
-// option does not fit one of them; that others do not answer is one only where none that takes writes does.
-func lookAt(ctx context.Context, nodes []Node, look func(context.Context, Node) error) (first Node, err error) {
-	errs := make([]error, len(nodes))
+// lookAt looks at all nodes, and finds the first that takes writes and answers. The error is an *Error where an
+// option does not fit one of them, or some have another database, where both are known; that others do not answer is
+// one only where none that takes writes does.
+func (s *servers) lookAt(ctx context.Context, look func(context.Context, Node) error) error {
+	errs := make([]error, len(s.nodes))
 	var looking sync.WaitGroup
-	for i, n := range nodes {
+	for i, n := range s.nodes {
 		looking.Go(func() {
 			attempt, cancel := context.WithTimeout(ctx, connectMax)
 			defer cancel()
@@ -424,26 +437,21 @@ func lookAt(ctx context.Context, nodes []Node, look func(context.Context, Node) 
 		})
 	}
 	looking.Wait()
-	for i := len(nodes) - 1; i >= 0; i-- {
+	for i := len(s.nodes) - 1; i >= 0; i-- {
 		switch {
 		case errors.As(errs[i], new(*Error)):
-			return Node{}, errs[i]
-		case errs[i] == nil && !nodes[i].Replica:
-			first = nodes[i]
+			return errs[i]
+		case errs[i] == nil && !s.nodes[i].Replica:
+			s.first = s.nodes[i]
 		}
 	}
-	if first.Name == "" {
-		err = errs[0]
+	if s.first.Name == "" {
+		return errs[0]
 	}
-	return first, err
-}
-
-// ofOne checks that a node has the same database as another, where both are known.
-func ofOne(nodes []Node, first Node, has *sync.Map) error {
-	its, _ := has.Load(first.Name)
-	for _, n := range nodes {
-		if other, known := has.Load(n.Name); known && its != nil && other != its {
-			return &Error{Option: n.option, What: n.Name + " has another database than " + first.Name,
+	its, _ := s.has.Load(s.first.Name)
+	for _, n := range s.nodes {
+		if other, known := s.has.Load(n.Name); known && its != nil && other != its {
+			return &Error{Option: n.option, What: n.Name + " has another database than " + s.first.Name,
 				Do: "give nodes of one database"}
 		}
 	}
@@ -486,7 +494,8 @@ func parametersOf(option string, u *url.URL, known ...string) error {
 // not, a node that takes writes does not take settings that sessions have, or does not show what is written at
 // another; what else fails may work later.
 func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
-	first, err := lookAt(ctx, db.Nodes(), func(ctx context.Context, n Node) error {
+	all := servers{nodes: db.Nodes()}
+	err := all.lookAt(ctx, func(ctx context.Context, n Node) error {
 		var err error
 		for i := 0; err == nil && !n.Replica && i < len(settings); i++ {
 			var s Session
@@ -503,9 +512,9 @@ func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
 		}
 		return err
 	})
-	for _, n := range db.Nodes() {
-		if err == nil && n != first && !n.Replica {
-			err = shows(ctx, db, n, first)
+	for _, n := range all.nodes {
+		if err == nil && n != all.first && !n.Replica {
+			err = shows(ctx, db, n, all.first)
 		}
 	}
 	if errors.As(err, new(*Error)) {
