@@ -60,8 +60,8 @@ func readAwdit(in *input) ([]History, error) {
 				continue
 			}
 			a.endTransaction()
-			if line[0] == '=' {
-				a.endSession()
+			if line[0] == '=' && a.seq > 0 {
+				a.session, a.seq = a.session+1, 0
 			}
 			line = line[1:]
 		}
@@ -86,12 +86,6 @@ func (a *awdit) endTransaction() {
 	if len(a.ops) > 0 {
 		a.seq++
 		a.txns = append(a.txns, a.transaction(a.builder.session(a.session), a.seq, record.Committed))
-	}
-}
-
-func (a *awdit) endSession() {
-	if a.seq > 0 {
-		a.session, a.seq = a.session+1, 0
 	}
 }
 

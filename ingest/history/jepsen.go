@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -200,10 +201,8 @@ func kindOf(m any) (eventKind, *reject.Error) {
 	}
 	w, _ := wordOf(untagged(t))
 	w = strings.TrimPrefix(w, ":")
-	for k, name := range eventKinds {
-		if w == name {
-			return eventKind(k), nil
-		}
+	if k := slices.Index(eventKinds[:], w); k >= 0 {
+		return eventKind(k), nil
 	}
 	return 0, reject.In(":type", reject.UnknownStatus, "want :invoke, :ok, :fail or :info, not %.60s", appendText(nil, t))
 }

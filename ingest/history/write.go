@@ -117,10 +117,7 @@ func WriteAll(out io.Writer, hs []History, opt WriteOptions) (notes []string, er
 	}
 	w := &writer{h: &hs[0], out: bufio.NewWriterSize(out, 1<<16), opt: opt}
 	for i := range hs {
-		w.txns = hs[i].Transactions
-		if i > 0 {
-			w.headless = true
-		}
+		w.txns, w.headless = hs[i].Transactions, i > 0
 		if err := writeIsowatch(w); err != nil {
 			return nil, err
 		}
