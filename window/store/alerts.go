@@ -6,22 +6,23 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	badger "github.com/dgraph-io/badger/v4"
 )
 
 // alert adds an alert, or replaces its body, and what is pending of it.
 func (w *writer) alert(a Alert) error {
-	if err := w.room(6, w.stored(len(a.Body)+8)+4*len(a.ID)+128); err != nil {
+	if err := w.room(6, Inlined(len(a.Body)+8)+4*len(a.ID)+128); err != nil {
 		return err
 	}
 	key := alertKey(a.ID)
-	raw, err := w.raw(key)
+	number, body, err := w.s.numbered(w.txn, key)
 	if err != nil {
 		return err
 	}
-	if raw == nil {
-		number := w.state.alertNext
+	if body == nil {
+		number = w.state.alertNext
 		w.state.alertNext++
 		w.state.alertCount++
 		now := u64(uint64(w.s.opt.Now().UnixNano()))
@@ -30,15 +31,7 @@ func (w *writer) alert(a Alert) error {
 			w.set(alertOrderKey(number), append(now, a.ID...)),
 			w.pend(number, a.ID, a.News))
 	}
-	old, err := w.s.value(key, raw)
-	if err != nil {
-		return err
-	}
-	number, err := readU64(old)
-	if err != nil {
-		return damaged(key, "it is cut")
-	}
-	if bytes.Equal(old[8:], a.Body) {
+	if bytes.Equal(body, a.Body) {
 		return nil
 	}
 	return errors.Join(w.set(key, append(u64(number), a.Body...)), w.pend(number, a.ID, a.News))
@@ -50,17 +43,11 @@ func (w *writer) pend(number uint64, id string, news int) error {
 		return nil
 	}
 	key := pendingKey(number)
-	left := int64(news)
-	old, err := w.s.get(w.txn, key)
-	switch {
-	case errors.Is(err, badger.ErrKeyNotFound):
-	case err != nil:
+	before, _, err := w.s.numbered(w.txn, key)
+	if err != nil {
 		return err
-	case len(old) < 8:
-		return damaged(key, "it is cut")
-	default:
-		left += int64(binary.BigEndian.Uint64(old))
 	}
+	left := int64(before) + int64(news)
 	if left <= 0 {
 		return w.remove(key)
 	}
@@ -70,11 +57,11 @@ func (w *writer) pend(number uint64, id string, news int) error {
 // noticed is how many entries and bytes notices add to a transaction at most.
 func (w *writer) noticed(c Commit) (count, size int) {
 	if c.Life != nil {
-		count, size = 3, w.stored(len(c.Life))+128
+		count, size = 3, Inlined(len(c.Life))+128
 	}
 	for _, n := range c.Notices {
 		count += 4 + len(w.s.opt.Receivers)
-		size += w.stored(len(n.Body)) + 2*len(n.ID) + 256
+		size += Inlined(len(n.Body)) + 2*len(n.ID) + 256
 		for _, r := range w.s.opt.Receivers {
 			size += len(r) + len(n.ID) + 64
 		}
@@ -95,18 +82,11 @@ func (w *writer) notices(c Commit) error {
 		}
 	}
 	for _, h := range c.Handled {
-		b, err := w.s.get(w.txn, alertKey(h.ID))
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			continue
+		number, body, err := w.s.numbered(w.txn, alertKey(h.ID))
+		if err == nil && body != nil {
+			err = w.pend(number, h.ID, -h.News)
 		}
 		if err != nil {
-			return err
-		}
-		number, err := readU64(b)
-		if err != nil {
-			return damaged(alertKey(h.ID), "it is cut")
-		}
-		if err := w.pend(number, h.ID, -h.News); err != nil {
 			return err
 		}
 	}
@@ -123,7 +103,7 @@ func (w *writer) notice(n Notice) error {
 		return nil
 	}
 	key := noticeIDKey(n.ID)
-	if _, err := w.txn.Get(key); err == nil || !errors.Is(err, badger.ErrKeyNotFound) {
+	if there, err := has(w.txn, key); there || err != nil {
 		return err
 	}
 	number := w.state.noticeNext
@@ -139,15 +119,7 @@ func (w *writer) notice(n Notice) error {
 
 // receivers are those for which outbox entries are made, each once.
 func (s *Badger) receivers() []string {
-	var out []string
-	seen := make(map[string]bool, len(s.opt.Receivers))
-	for _, r := range s.opt.Receivers {
-		if !seen[r] {
-			seen[r] = true
-			out = append(out, r)
-		}
-	}
-	return out
+	return slices.Compact(slices.Sorted(slices.Values(s.opt.Receivers)))
 }
 
 // Delivered takes a notice out of that receiver's outbox. One that is not in it
@@ -162,22 +134,16 @@ func (s *Badger) Delivered(ctx context.Context, receiver, id string) error {
 
 func (w *writer) delivered(receiver, id string) error {
 	key := noticeIDKey(id)
-	b, err := w.s.get(w.txn, key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil
-	}
-	if err != nil {
+	number, rest, err := w.s.numbered(w.txn, key)
+	if err != nil || rest == nil {
 		return err
 	}
-	if len(b) != 16 {
+	left, rest, err := split(key, rest)
+	if err != nil || len(rest) > 0 {
 		return damaged(key, "it is cut")
 	}
-	number, left := binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 	box := outboxKey(receiver, number)
-	if _, err := w.txn.Get(box); err != nil {
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil
-		}
+	if there, err := has(w.txn, box); !there || err != nil {
 		return err
 	}
 	if err := w.remove(box); err != nil {
@@ -251,18 +217,19 @@ func (s *Badger) victims(ctx context.Context, e Expiry, from uint64) (out []uint
 			if err != nil {
 				return false, err
 			}
-			if len(key) != 9 || len(b) < 8 {
+			at, id, err := split(key, b)
+			if err != nil || len(key) != 9 {
 				return false, damaged(key, "it is cut")
 			}
-			number, at := binary.BigEndian.Uint64(key[1:]), int64(binary.BigEndian.Uint64(b))
-			if at >= e.Before && int64(len(out)) >= tooMany {
+			number := binary.BigEndian.Uint64(key[1:])
+			if int64(at) >= e.Before && int64(len(out)) >= tooMany {
 				return false, nil
 			}
 			if len(out) == expireMax {
 				next = number
 				return false, nil
 			}
-			keep, err := s.keeps(txn, number, string(b[8:]), e.Keep)
+			keep, err := s.keeps(txn, number, string(id), e.Keep)
 			if err == nil && !keep {
 				out = append(out, number)
 			}
@@ -274,42 +241,39 @@ func (s *Badger) victims(ctx context.Context, e Expiry, from uint64) (out []uint
 
 // keeps tells whether an alert is not to be dropped.
 func (s *Badger) keeps(txn *badger.Txn, number uint64, id string, keep func(Alert) bool) (bool, error) {
-	if _, err := txn.Get(pendingKey(number)); err == nil || !errors.Is(err, badger.ErrKeyNotFound) {
+	if pending, err := has(txn, pendingKey(number)); pending || err != nil {
 		return true, err
 	}
 	if keep == nil {
 		return false, nil
 	}
-	b, err := s.get(txn, alertKey(id))
-	if errors.Is(err, errGone) {
+	_, body, err := s.numbered(txn, alertKey(id))
+	switch {
+	case errors.Is(err, errGone):
 		return true, nil // it is being replaced
-	}
-	if err != nil {
+	case err != nil:
 		return false, err
+	case body == nil:
+		return false, damaged(alertKey(id), "it has a place among the alerts, and is missing")
 	}
-	if len(b) < 8 {
-		return false, damaged(alertKey(id), "it is cut")
-	}
-	return keep(Alert{ID: id, Body: b[8:]}), nil
+	return keep(Alert{ID: id, Body: body}), nil
 }
 
 // expire drops alerts of which nothing became pending meanwhile.
 func (w *writer) expire(numbers []uint64) error {
 	for _, number := range numbers {
-		if _, err := w.txn.Get(pendingKey(number)); err == nil || !errors.Is(err, badger.ErrKeyNotFound) {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		b, err := w.s.get(w.txn, alertOrderKey(number))
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			continue
-		}
+		pending, err := has(w.txn, pendingKey(number))
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(w.remove(alertKey(string(b[8:]))), w.remove(alertOrderKey(number))); err != nil {
+		_, id, err := w.s.numbered(w.txn, alertOrderKey(number))
+		if err != nil {
+			return err
+		}
+		if pending || id == nil {
+			continue
+		}
+		if err := errors.Join(w.remove(alertKey(string(id))), w.remove(alertOrderKey(number))); err != nil {
 			return err
 		}
 		w.state.alertCount--

@@ -313,8 +313,8 @@ func (s *Badger) load() error {
 // version checks the version of the layout; made: there is one.
 func (s *Badger) version() (made bool, err error) {
 	err = s.db.View(func(txn *badger.Txn) error {
-		item, err := txn.Get(keySchema)
-		if errors.Is(err, badger.ErrKeyNotFound) {
+		b, err := rawOf(txn, keySchema)
+		if err == nil && b == nil {
 			it := txn.NewIterator(badger.IteratorOptions{})
 			defer it.Close()
 			if it.Rewind(); it.Valid() {
@@ -326,10 +326,6 @@ func (s *Badger) version() (made bool, err error) {
 			return err
 		}
 		made = true
-		b, err := item.ValueCopy(nil)
-		if err != nil {
-			return err
-		}
 		old := len(b) == 2 && binary.BigEndian.Uint16(b) == 1 // it had no checksums
 		if !old {
 			if b, _, err = unseal(keySchema, b); err != nil || len(b) != 2 {
@@ -647,6 +643,3 @@ func readState(txn *badger.Txn) (state, error) {
 	}
 	return st, nil
 }
-
-// Path is the directory of the store, empty if it is in memory.
-func (s *Badger) Path() string { return s.opt.Path }

@@ -172,18 +172,15 @@ func (s *Badger) value(key, raw []byte) ([]byte, error) {
 func (s *Badger) successor(key []byte, gone reference) ([]byte, error) {
 	for {
 		var raw []byte
-		err := s.db.View(func(txn *badger.Txn) error {
-			item, err := txn.Get(key)
-			if err == nil {
-				raw, err = item.ValueCopy(nil)
-			}
+		err := s.db.View(func(txn *badger.Txn) (err error) {
+			raw, err = rawOf(txn, key)
 			return err
 		})
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil, errGone
-		}
 		if err != nil {
 			return nil, err
+		}
+		if raw == nil {
+			return nil, errGone
 		}
 		b, r, err := stored(key, raw)
 		if err != nil || b != nil {

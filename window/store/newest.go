@@ -28,33 +28,21 @@ func (s *Badger) AlertsBefore(ctx context.Context, before uint64, f func(number 
 			if len(key) != 9 {
 				return damaged(key, "it is cut")
 			}
-			place, err := s.get(txn, key)
+			_, id, err := s.numbered(txn, key)
 			if err != nil {
 				return err
 			}
-			if len(place) < 8 {
-				return damaged(key, "it is cut")
-			}
-			at := alertKey(string(place[8:]))
-			item, err := txn.Get(at)
-			if errors.Is(err, badger.ErrKeyNotFound) {
+			at := alertKey(string(id))
+			_, body, err := s.numbered(txn, at)
+			switch {
+			case errors.Is(err, errGone):
+				continue // it was dropped meanwhile
+			case err != nil:
+				return err
+			case body == nil:
 				return damaged(at, "it has a place among the alerts, and is missing")
 			}
-			if err != nil {
-				return err
-			}
-			raw, err := item.ValueCopy(nil)
-			if err != nil {
-				return err
-			}
-			a, err := s.alert(at, raw)
-			if errors.Is(err, errGone) {
-				continue // it was dropped meanwhile
-			}
-			if err != nil {
-				return err
-			}
-			if !f(binary.BigEndian.Uint64(key[1:]), a) {
+			if !f(binary.BigEndian.Uint64(key[1:]), Alert{ID: string(id), Body: body}) {
 				return nil
 			}
 		}

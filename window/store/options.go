@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -84,21 +85,11 @@ const (
 
 // WithDefaults fills in what is 0.
 func (o Options) WithDefaults() Options {
-	if o.MaxValue <= 0 {
-		o.MaxValue = DefaultMaxValue
-	}
-	if o.MaxDeadLetters <= 0 {
-		o.MaxDeadLetters = DefaultMaxDeadLetters
-	}
-	if o.MaxDeadLetterBytes <= 0 {
-		o.MaxDeadLetterBytes = DefaultMaxDeadLetterBytes
-	}
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = DefaultMaxBytes
-	}
-	if o.Reserve <= 0 {
-		o.Reserve = DefaultReserve
-	}
+	o.MaxValue = cmp.Or(o.MaxValue, DefaultMaxValue)
+	o.MaxDeadLetters = cmp.Or(o.MaxDeadLetters, DefaultMaxDeadLetters)
+	o.MaxDeadLetterBytes = cmp.Or(o.MaxDeadLetterBytes, DefaultMaxDeadLetterBytes)
+	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	o.Reserve = cmp.Or(o.Reserve, DefaultReserve)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -168,7 +159,7 @@ func (c Commit) Validate() error {
 }
 
 func (c Commit) validateNotices() error {
-	bytes := inlined(len(c.Life))
+	bytes := Inlined(len(c.Life))
 	if len(c.Life) > LimitLife {
 		return fmt.Errorf("store: the state of alerts has %d bytes; at most %d can be kept", len(c.Life), LimitLife)
 	}
@@ -179,7 +170,7 @@ func (c Commit) validateNotices() error {
 		if len(n.Body) > LimitNotice {
 			return fmt.Errorf("store: notice %s has a body of %d bytes; at most %d can be kept", n.ID, len(n.Body), LimitNotice)
 		}
-		bytes += inlined(len(n.Body))
+		bytes += Inlined(len(n.Body))
 	}
 	if bytes > LimitNotices || len(c.Notices) > LimitHandled {
 		return fmt.Errorf("store: %d notices of %d bytes are too many for one commit; at most %d bytes fit", len(c.Notices),
@@ -196,16 +187,13 @@ func (c Commit) validateNotices() error {
 	return nil
 }
 
-// inlined is what a value takes in a transaction: large ones are elsewhere.
-func inlined(value int) int {
+// Inlined is what a value of so many bytes takes in a transaction, and of LimitNotices: large ones are elsewhere.
+func Inlined(value int) int {
 	if value > inlineMax {
 		return 128
 	}
 	return value
 }
-
-// Inlined is what of LimitNotices a body of so many bytes takes.
-func Inlined(body int) int { return inlined(body) }
 
 // ValidateSpill tells what no store takes. Such a Spill does nothing.
 func ValidateSpill(db string, pairs []KV) error {

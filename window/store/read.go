@@ -51,17 +51,51 @@ func scan(ctx context.Context, txn *badger.Txn, prefix, from []byte, f func(key,
 	return nil
 }
 
-// get returns the value of a key, or badger.ErrKeyNotFound.
-func (s *Badger) get(txn *badger.Txn, key []byte) ([]byte, error) {
+// has tells whether anything is stored under a key.
+func has(txn *badger.Txn, key []byte) (bool, error) {
+	_, err := txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// rawOf is what is stored under a key, nil if nothing is.
+func rawOf(txn *badger.Txn, key []byte) ([]byte, error) {
 	item, err := txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	raw, err := item.ValueCopy(nil)
-	if err != nil {
+	return item.ValueCopy(nil)
+}
+
+// get is the value of a key, nil if there is none.
+func (s *Badger) get(txn *badger.Txn, key []byte) ([]byte, error) {
+	raw, err := rawOf(txn, key)
+	if err != nil || raw == nil {
 		return nil, err
 	}
 	return s.value(key, raw)
+}
+
+// numbered is get of a value that begins with a number; the rest is nil if there is none.
+func (s *Badger) numbered(txn *badger.Txn, key []byte) (n uint64, rest []byte, err error) {
+	b, err := s.get(txn, key)
+	if err != nil || b == nil {
+		return 0, nil, err
+	}
+	return split(key, b)
+}
+
+// split takes apart a value that begins with a number.
+func split(key, b []byte) (n uint64, rest []byte, err error) {
+	if n, err = readU64(b); err != nil {
+		return 0, nil, damaged(key, "it is cut")
+	}
+	return n, b[8:], nil
 }
 
 // Offsets returns the stored next offsets of a source by partition.
@@ -138,15 +172,19 @@ func (s *Badger) Alerts(ctx context.Context, f func(Alert) bool) error {
 		n, stopped := uint64(0), false
 		prefix := []byte{prefixAlert}
 		err = scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
-			a, err := s.alert(key, raw)
 			n++
+			value, err := s.value(key, raw)
 			if errors.Is(err, errGone) {
 				return true, nil
 			}
 			if err != nil {
 				return false, err
 			}
-			stopped = !f(a)
+			_, body, err := split(key, value)
+			if err != nil {
+				return false, err
+			}
+			stopped = !f(Alert{ID: string(key[1:]), Body: body})
 			return !stopped, nil
 		})
 		if err == nil && !stopped && n != st.alertCount {
@@ -156,40 +194,17 @@ func (s *Badger) Alerts(ctx context.Context, f func(Alert) bool) error {
 	})
 }
 
-// alert decodes what is stored under an alert's key.
-func (s *Badger) alert(key, raw []byte) (Alert, error) {
-	value, err := s.value(key, raw)
-	if err != nil {
-		return Alert{}, err
-	}
-	if len(value) < 8 {
-		return Alert{}, damaged(key, "it is cut")
-	}
-	return Alert{ID: string(key[1:]), Body: value[8:]}, nil
-}
-
 // Alert returns the alert of that ID, and whether there is one.
 func (s *Badger) Alert(ctx context.Context, id string) (Alert, bool, error) {
-	var a Alert
-	found := false
-	err := s.view(ctx, "alert "+id, func(txn *badger.Txn) error {
-		key := alertKey(id)
-		item, err := txn.Get(key)
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		raw, err := item.ValueCopy(nil)
-		if err != nil {
-			return err
-		}
-		a, err = s.alert(key, raw)
-		found = err == nil
+	var body []byte
+	err := s.view(ctx, "alert "+id, func(txn *badger.Txn) (err error) {
+		_, body, err = s.numbered(txn, alertKey(id))
 		return err
 	})
-	return a, found, err
+	if err != nil || body == nil {
+		return Alert{}, false, err
+	}
+	return Alert{ID: id, Body: body}, true, nil
 }
 
 // Undelivered calls f for each notice that is still to be delivered to that
@@ -211,10 +226,10 @@ func (s *Badger) Undelivered(ctx context.Context, receiver string, f func(Notice
 			switch {
 			case errors.Is(err, errGone):
 				return true, nil // it was delivered meanwhile
-			case errors.Is(err, badger.ErrKeyNotFound):
-				return false, damaged(at, "it is to be delivered, and missing")
 			case err != nil:
 				return false, err
+			case body == nil:
+				return false, damaged(at, "it is to be delivered, and missing")
 			}
 			return f(Notice{ID: string(id), Body: body}), nil
 		})
@@ -247,23 +262,21 @@ func (s *Badger) Pending(ctx context.Context, f func(Alert) bool) error {
 			if err != nil {
 				return false, err
 			}
-			news, err := readU64(b)
+			news, id, err := split(key, b)
 			if err != nil {
-				return false, damaged(key, "it is cut")
+				return false, err
 			}
-			at := alertKey(string(b[8:]))
-			body, err := s.get(txn, at)
+			at := alertKey(string(id))
+			_, body, err := s.numbered(txn, at)
 			switch {
 			case errors.Is(err, errGone):
 				return true, nil
-			case errors.Is(err, badger.ErrKeyNotFound):
-				return false, damaged(at, "there is news of it, and it is missing")
 			case err != nil:
 				return false, err
-			case len(body) < 8:
-				return false, damaged(at, "it is cut")
+			case body == nil:
+				return false, damaged(at, "there is news of it, and it is missing")
 			}
-			return f(Alert{ID: string(b[8:]), Body: body[8:], News: int(news)}), nil
+			return f(Alert{ID: string(id), Body: body, News: int(news)}), nil
 		})
 	})
 }
@@ -276,14 +289,12 @@ func (s *Badger) Life(ctx context.Context) ([]byte, bool, error) {
 // one is what is stored under a key, and whether there is anything.
 func (s *Badger) one(ctx context.Context, what string, key []byte) (out []byte, found bool, err error) {
 	err = s.view(ctx, what, func(txn *badger.Txn) (err error) {
-		out, err = s.get(txn, key)
-		if errors.Is(err, badger.ErrKeyNotFound) || errors.Is(err, errGone) {
+		if out, err = s.get(txn, key); errors.Is(err, errGone) {
 			return nil
 		}
-		found = err == nil
 		return err
 	})
-	return out, found, err
+	return out, out != nil, err
 }
 
 // Journal calls f for each stored entry with Number >= from, in ascending order,

@@ -65,12 +65,8 @@ func (s *Badger) finish() (did bool, err error) {
 		return false, err
 	}
 	defer w.discard()
-	raw, err := w.raw(keyRest)
-	if err != nil || raw == nil {
-		return false, err
-	}
-	b, err := s.value(keyRest, raw)
-	if err != nil {
+	b, err := s.get(w.txn, keyRest)
+	if err != nil || b == nil {
 		return false, err
 	}
 	changes, err := parseRest(b)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -29,19 +28,17 @@ const newMax = LimitSpill
 
 // generation is the number of checkpoints of a history so far.
 func (s *Badger) generation(txn *badger.Txn, db string) (uint64, error) {
-	key := generationKey(db)
-	b, err := s.get(txn, key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	n, err := readU64(b)
-	if err != nil {
-		return 0, damaged(key, "it is cut")
-	}
-	return n, nil
+	n, _, err := s.numbered(txn, generationKey(db))
+	return n, err
+}
+
+// generationNow is generation outside of a transaction.
+func (s *Badger) generationNow(db string) (n uint64, err error) {
+	err = s.db.View(func(txn *badger.Txn) (err error) {
+		n, err = s.generation(txn, db)
+		return err
+	})
+	return n, err
 }
 
 // Spill stores pairs for a history, outside of any Commit.
@@ -92,13 +89,14 @@ func (s *Badger) spill(db string, pairs []KV) error {
 	}
 	for _, kv := range pairs { // before what is changed
 		undo := undoKey(db, generation, kv.Key)
-		if _, err := w.txn.Get(undo); !errors.Is(err, badger.ErrKeyNotFound) {
-			if err != nil {
-				return err
-			}
+		undone, err := has(w.txn, undo)
+		if err != nil {
+			return err
+		}
+		if undone {
 			continue
 		}
-		old, err := w.raw(spillKey(db, kv.Key))
+		old, err := rawOf(w.txn, spillKey(db, kv.Key))
 		switch {
 		case err != nil:
 		case old != nil:
@@ -136,16 +134,9 @@ func (s *Badger) Spilled(ctx context.Context, db string, keys []string) ([][]byt
 	out := make([][]byte, len(keys))
 	err := s.view(ctx, "what "+db+" has spilled", func(txn *badger.Txn) error {
 		for i, k := range keys {
-			b, err := s.get(txn, spillKey(db, k))
-			if errors.Is(err, badger.ErrKeyNotFound) {
-				continue
-			}
-			if err != nil {
+			var err error
+			if out[i], err = s.get(txn, spillKey(db, k)); err != nil {
 				return err
-			}
-			out[i] = b
-			if b == nil {
-				out[i] = []byte{}
 			}
 		}
 		return nil
@@ -166,11 +157,7 @@ func (s *Badger) forgetSpilled(c Commit) error {
 			forgotten = append(forgotten, db)
 			continue
 		}
-		n := uint64(0)
-		err := s.db.View(func(txn *badger.Txn) (err error) {
-			n, err = s.generation(txn, db)
-			return err
-		})
+		n, err := s.generationNow(db)
 		if err == nil {
 			err = s.deleteAll(undoGeneration(db, n-1))
 		}
@@ -185,12 +172,8 @@ func (s *Badger) forgetSpilled(c Commit) error {
 // anew must not find what another of its name has left.
 func (s *Badger) finishForgetting(db string) error {
 	marked := false
-	err := s.db.View(func(txn *badger.Txn) error {
-		_, err := txn.Get(forgetKey(db))
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil
-		}
-		marked = err == nil
+	err := s.db.View(func(txn *badger.Txn) (err error) {
+		marked, err = has(txn, forgetKey(db))
 		return err
 	})
 	if err != nil || !marked {
@@ -306,11 +289,7 @@ func (s *Badger) loadSpill() error {
 // takeBack puts back what the last checkpoint of a history knew. Doing it again
 // does no harm: the records go last.
 func (s *Badger) takeBack(db string) error {
-	n := uint64(0)
-	err := s.db.View(func(txn *badger.Txn) (err error) {
-		n, err = s.generation(txn, db)
-		return err
-	})
+	n, err := s.generationNow(db)
 	if err != nil {
 		return err
 	}

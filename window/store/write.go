@@ -93,7 +93,7 @@ func (c Commit) size() int64 {
 		n += int64(len(e.Data)) + frameHeader
 	}
 	for db, data := range c.Checkpoints {
-		n += int64(len(data)+inlined(len(data))) + 6*int64(len(db))
+		n += int64(len(data)+Inlined(len(data))) + 6*int64(len(db))
 	}
 	for _, db := range c.Forget {
 		n += 2 * int64(len(db))
@@ -333,9 +333,6 @@ func (w *writer) room(count int, size int) error {
 	return nil
 }
 
-// stored is what a value adds to a transaction: large ones are elsewhere.
-func (w *writer) stored(value int) int { return inlined(value) }
-
 // set stores a value, in a file of its own if it is large.
 func (w *writer) set(key, value []byte) error {
 	if len(value) <= inlineMax {
@@ -350,18 +347,6 @@ func (w *writer) set(key, value []byte) error {
 		}
 	}
 	return w.put(key, seal(key, r.encode(), kindLarge))
-}
-
-// raw is what is stored under a key, nil if nothing is.
-func (w *writer) raw(key []byte) ([]byte, error) {
-	item, err := w.txn.Get(key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return item.ValueCopy(nil)
 }
 
 func (w *writer) commit(c Commit, tidy bool) error {
@@ -383,10 +368,10 @@ func (w *writer) letter(l DeadLetter) error {
 	id := identify(l)
 	value := encodeLetter(id, l)
 	// Room first: it may begin another transaction.
-	if err := w.room(3, w.stored(len(value))+64); err != nil {
+	if err := w.room(3, Inlined(len(value))+64); err != nil {
 		return err
 	}
-	if _, err := w.txn.Get(indexKey(id)); err == nil || !errors.Is(err, badger.ErrKeyNotFound) {
+	if there, err := has(w.txn, indexKey(id)); there || err != nil {
 		return err
 	}
 	number := w.state.letterNext
@@ -412,16 +397,12 @@ func (w *writer) dropOldest() error {
 		return err
 	}
 	key := letterKey(w.state.letterOldest)
-	raw, err := w.raw(key)
+	value, err := w.s.get(w.txn, key)
 	if err != nil {
 		return err
 	}
-	if raw == nil {
+	if value == nil {
 		return damaged(key, "it is missing")
-	}
-	value, err := w.s.value(key, raw)
-	if err != nil {
-		return err
 	}
 	id, _, err := decodeLetter(value)
 	if err != nil {
@@ -446,7 +427,7 @@ func (w *writer) last(c Commit, tidy bool) error {
 	}
 	for db, data := range c.Checkpoints {
 		count += 6
-		size += w.stored(len(data)) + 6*len(db) + 128
+		size += Inlined(len(data)) + 6*len(db) + 128
 	}
 	for _, db := range c.Forget {
 		count++
@@ -511,10 +492,12 @@ func (w *writer) offsets(offsets map[string]map[int]int64) error {
 	for _, source := range slices.Sorted(maps.Keys(offsets)) {
 		for partition, next := range offsets[source] {
 			key := offsetKey(source, partition)
-			if _, err := w.txn.Get(key); errors.Is(err, badger.ErrKeyNotFound) {
-				w.state.offsetCount++
-			} else if err != nil {
+			there, err := has(w.txn, key)
+			if err != nil {
 				return err
+			}
+			if !there {
+				w.state.offsetCount++
 			}
 			if err := w.set(key, u64(uint64(next))); err != nil {
 				return err
