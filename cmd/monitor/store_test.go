@@ -15,10 +15,10 @@ import (
 	"github.com/isowatch/isowatch/window/store"
 )
 
-// filled makes a store in which there is something of everything.
-func filled(t *testing.T) *store.Badger {
+// filled makes a store at path in which there is something of everything.
+func filled(t *testing.T, path string) *store.Badger {
 	t.Helper()
-	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "data"), Receivers: []string{"web"}})
+	s, err := store.Open(store.Options{Path: path, Receivers: []string{"web"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,8 @@ func TestNoStore(t *testing.T) {
 }
 
 func TestStoreCommands(t *testing.T) {
-	s := filled(t)
-	path := s.Path()
+	path := filepath.Join(t.TempDir(), "data")
+	s := filled(t, path)
 	want := func(status int, says string, args ...string) string {
 		t.Helper()
 		got, stdout, stderr := inProcess(t, args...)

@@ -16,7 +16,7 @@ func (w *writer) alert(a Alert) error {
 	if err := w.room(6, Inlined(len(a.Body)+8)+4*len(a.ID)+128); err != nil {
 		return err
 	}
-	key := alertKey(a.ID)
+	key := nameKey(prefixAlert, a.ID)
 	number, body, err := w.s.numbered(w.txn, key)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (w *writer) alert(a Alert) error {
 		now := u64(uint64(w.s.opt.Now().UnixNano()))
 		return errors.Join(
 			w.set(key, append(u64(number), a.Body...)),
-			w.set(alertOrderKey(number), append(now, a.ID...)),
+			w.set(numberKey(prefixAlertOrder, number), append(now, a.ID...)),
 			w.pend(number, a.ID, a.News))
 	}
 	if bytes.Equal(body, a.Body) {
@@ -42,7 +42,7 @@ func (w *writer) pend(number uint64, id string, news int) error {
 	if news == 0 {
 		return nil
 	}
-	key := pendingKey(number)
+	key := numberKey(prefixPending, number)
 	before, _, err := w.s.numbered(w.txn, key)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (w *writer) notices(c Commit) error {
 		}
 	}
 	for _, h := range c.Handled {
-		number, body, err := w.s.numbered(w.txn, alertKey(h.ID))
+		number, body, err := w.s.numbered(w.txn, nameKey(prefixAlert, h.ID))
 		if err == nil && body != nil {
 			err = w.pend(number, h.ID, -h.News)
 		}
@@ -102,15 +102,15 @@ func (w *writer) notice(n Notice) error {
 	if len(receivers) == 0 {
 		return nil
 	}
-	key := noticeIDKey(n.ID)
+	key := nameKey(prefixNoticeID, n.ID)
 	if there, err := has(w.txn, key); there || err != nil {
 		return err
 	}
 	number := w.state.noticeNext
 	w.state.noticeNext++
 	err := errors.Join(
-		w.set(noticeKey(number), n.Body),
-		w.set(key, append(u64(number), u64(uint64(len(receivers)))...)))
+		w.set(numberKey(prefixNotice, number), n.Body),
+		w.set(key, u64(number, uint64(len(receivers)))))
 	for _, r := range receivers {
 		err = errors.Join(err, w.set(outboxKey(r, number), []byte(n.ID)))
 	}
@@ -133,7 +133,7 @@ func (s *Badger) Delivered(ctx context.Context, receiver, id string) error {
 }
 
 func (w *writer) delivered(receiver, id string) error {
-	key := noticeIDKey(id)
+	key := nameKey(prefixNoticeID, id)
 	number, rest, err := w.s.numbered(w.txn, key)
 	if err != nil || rest == nil {
 		return err
@@ -150,9 +150,9 @@ func (w *writer) delivered(receiver, id string) error {
 		return err
 	}
 	if left > 1 {
-		return w.set(key, append(u64(number), u64(left-1)...))
+		return w.set(key, u64(number, left-1))
 	}
-	return errors.Join(w.remove(noticeKey(number)), w.remove(key))
+	return errors.Join(w.remove(numberKey(prefixNotice, number)), w.remove(key))
 }
 
 // changing runs f on a writer and commits what it did, one transaction. room is
@@ -212,7 +212,8 @@ func (s *Badger) victims(ctx context.Context, e Expiry, from uint64) (out []uint
 		if e.Max > 0 {
 			tooMany = int64(st.alertCount) - int64(e.Max)
 		}
-		return scan(ctx, txn, []byte{prefixAlertOrder}, alertOrderKey(from), func(key, raw []byte) (bool, error) {
+		first := numberKey(prefixAlertOrder, from)
+		return scan(ctx, txn, first[:1], first, func(key, raw []byte) (bool, error) {
 			b, err := s.value(key, raw)
 			if err != nil {
 				return false, err
@@ -241,20 +242,20 @@ func (s *Badger) victims(ctx context.Context, e Expiry, from uint64) (out []uint
 
 // keeps tells whether an alert is not to be dropped.
 func (s *Badger) keeps(txn *badger.Txn, number uint64, id string, keep func(Alert) bool) (bool, error) {
-	if pending, err := has(txn, pendingKey(number)); pending || err != nil {
+	if pending, err := has(txn, numberKey(prefixPending, number)); pending || err != nil {
 		return true, err
 	}
 	if keep == nil {
 		return false, nil
 	}
-	_, body, err := s.numbered(txn, alertKey(id))
+	_, body, err := s.numbered(txn, nameKey(prefixAlert, id))
 	switch {
 	case errors.Is(err, errGone):
 		return true, nil // it is being replaced
 	case err != nil:
 		return false, err
 	case body == nil:
-		return false, damaged(alertKey(id), "it has a place among the alerts, and is missing")
+		return false, damaged(nameKey(prefixAlert, id), "it has a place among the alerts, and is missing")
 	}
 	return keep(Alert{ID: id, Body: body}), nil
 }
@@ -262,18 +263,18 @@ func (s *Badger) keeps(txn *badger.Txn, number uint64, id string, keep func(Aler
 // expire drops alerts of which nothing became pending meanwhile.
 func (w *writer) expire(numbers []uint64) error {
 	for _, number := range numbers {
-		pending, err := has(w.txn, pendingKey(number))
+		pending, err := has(w.txn, numberKey(prefixPending, number))
 		if err != nil {
 			return err
 		}
-		_, id, err := w.s.numbered(w.txn, alertOrderKey(number))
+		_, id, err := w.s.numbered(w.txn, numberKey(prefixAlertOrder, number))
 		if err != nil {
 			return err
 		}
 		if pending || id == nil {
 			continue
 		}
-		if err := errors.Join(w.remove(alertKey(string(id))), w.remove(alertOrderKey(number))); err != nil {
+		if err := errors.Join(w.remove(nameKey(prefixAlert, id)), w.remove(numberKey(prefixAlertOrder, number))); err != nil {
 			return err
 		}
 		w.state.alertCount--

@@ -293,6 +293,7 @@ func (s *Badger) load() error {
 		if err := s.create(); err != nil {
 			return err
 		}
+		s.made = true
 	}
 	did, err := s.finish()
 	if err == nil && did {
@@ -409,10 +410,9 @@ func (s *Badger) loadJournal() error {
 		delete(sizes, name)
 		switch {
 		case !ok:
-			return missing(g)
+			return g.missing()
 		case size < g.end:
-			return &Damage{Kind: "journal", Key: fmt.Sprintf("an entry up to %d", g.last), File: g.file(), Offset: size,
-				Why: "the file is shorter than what was committed"}
+			return g.damage(size, "the file is shorter than what was committed", "an entry up to %d", g.last)
 		case size > g.end && i == len(logFiles)-1:
 			if err := s.files.truncate(g.file(), g.end); err != nil {
 				return err
@@ -577,11 +577,7 @@ func (s *Badger) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	defer s.leave()
-	var st state
-	err := s.db.View(func(txn *badger.Txn) (err error) {
-		st, err = readState(txn)
-		return err
-	})
+	st, err := s.state()
 	if err != nil {
 		return Stats{}, fmt.Errorf("store %s: %w", s.opt.Path, err)
 	}

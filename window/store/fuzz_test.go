@@ -51,7 +51,7 @@ func FuzzFiles(f *testing.F) {
 		_, _ = decodeReference(b)
 		_, _, _ = decodeLetter(b)
 		_ = new(state).decode(b)
-		_, _ = decodeLogFile(logFileKey(1), b)
+		_, _ = decodeLogFile(numberKey(prefixLogFile, 1), b)
 		g := logFile{id: 1, first: 1, last: 9, count: 3, end: int64(len(b))}
 		var buf []byte
 		_ = walk(view{bytes.NewReader(b)}, g, func(at int64, h frame) (bool, error) {

@@ -44,11 +44,7 @@ func logFileName(id uint64) string { return fmt.Sprintf("%s/%016x.log", journalD
 func (g logFile) file() string { return logFileName(g.id) }
 
 func (g logFile) encode() []byte {
-	var b []byte
-	for _, n := range [...]uint64{g.first, g.last, g.count, uint64(g.end), uint64(g.oldest), uint64(g.newest)} {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	return b
+	return u64(g.first, g.last, g.count, uint64(g.end), uint64(g.oldest), uint64(g.newest))
 }
 
 func decodeLogFile(key, b []byte) (logFile, error) {
@@ -200,14 +196,12 @@ func (j *journal) index(f file, g logFile) ([]spot, error) {
 // returns false. It holds the file to what the database says of it.
 func walk(f file, g logFile, do func(at int64, h frame) (bool, error)) error {
 	damaged := func(at int64, after uint64, why string) error {
-		return &Damage{Kind: "journal", Key: fmt.Sprintf("the entry after number %d", after), File: g.file(), Offset: at,
-			Why: why}
+		return g.damage(at, why, "the entry after number %d", after)
 	}
 	buf := make([]byte, frameHeader)
 	magic := buf[:len(journalMagic)]
 	if _, err := f.ReadAt(magic, 0); err != nil || string(magic) != journalMagic {
-		return &Damage{Kind: "journal", Key: fmt.Sprintf("the file of entries %d to %d", g.first, g.last), File: g.file(),
-			Why: "its beginning is not that of a journal"}
+		return g.damage(0, "its beginning is not that of a journal", "the file of entries %d to %d", g.first, g.last)
 	}
 	at, last, count := int64(len(journalMagic)), uint64(0), uint64(0)
 	for at < g.end {
@@ -242,9 +236,7 @@ func walk(f file, g logFile, do func(at int64, h frame) (bool, error)) error {
 
 // readEntry reads the entry at a spot into buf, which it grows.
 func readEntry(f file, g logFile, s spot, buf []byte) (Entry, []byte, error) {
-	damaged := func(why string) error {
-		return &Damage{Kind: "journal", Key: fmt.Sprintf("entry %d", s.number), File: g.file(), Offset: s.at, Why: why}
-	}
+	damaged := func(why string) error { return g.damage(s.at, why, "entry %d", s.number) }
 	buf = slices.Grow(buf[:0], frameHeader)[:frameHeader]
 	if _, err := f.ReadAt(buf, s.at); err != nil {
 		return Entry{}, buf, damaged(err.Error())
@@ -290,7 +282,7 @@ func (j *journal) eachIn(g logFile, from uint64, buf *[]byte, f func(Entry) (boo
 			if !j.lives(g.id) {
 				return true, nil
 			}
-			return false, missing(g)
+			return false, g.missing()
 		}
 		return false, err
 	}
@@ -312,9 +304,13 @@ func (j *journal) eachIn(g logFile, from uint64, buf *[]byte, f func(Entry) (boo
 	return true, nil
 }
 
-func missing(g logFile) *Damage {
-	return &Damage{Kind: "journal", Key: fmt.Sprintf("entries %d to %d", g.first, g.last), File: g.file(),
-		Why: "the file is missing"}
+// damage says why what is at a place of the file is damaged; format names it.
+func (g logFile) damage(at int64, why, format string, args ...any) *Damage {
+	return &Damage{Kind: "journal", Key: fmt.Sprintf(format, args...), File: g.file(), Offset: at, Why: why}
+}
+
+func (g logFile) missing() *Damage {
+	return g.damage(0, "the file is missing", "entries %d to %d", g.first, g.last)
 }
 
 // plan is a change of the journal that is prepared but not committed.

@@ -44,39 +44,16 @@ func offsetKey(source string, partition int) []byte {
 	return binary.BigEndian.AppendUint32(offsetPrefix(source), uint32(partition))
 }
 
-func letterKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{prefixLetter}, id) }
+// numberKey is the key of what has a number, nameKey of what has a name.
+func numberKey(prefix byte, n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{prefix}, n) }
 
-func indexKey(id identity) []byte { return append([]byte{prefixIndex}, id[:]...) }
-
-func alertKey(id string) []byte { return append([]byte{prefixAlert}, id...) }
-
-func alertOrderKey(number uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{prefixAlertOrder}, number)
-}
-
-func pendingKey(number uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{prefixPending}, number)
-}
-
-func noticeKey(number uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{prefixNotice}, number)
-}
-
-func noticeIDKey(id string) []byte { return append([]byte{prefixNoticeID}, id...) }
+func nameKey[T string | []byte](prefix byte, name T) []byte { return append([]byte{prefix}, name...) }
 
 func outboxPrefix(receiver string) []byte { return wire.AppendText([]byte{prefixOutbox}, receiver) }
 
 func outboxKey(receiver string, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(outboxPrefix(receiver), number)
 }
-
-func logFileKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{prefixLogFile}, id) }
-
-func checkpointKey(db string) []byte { return append([]byte{prefixCheckpoint}, db...) }
-
-func generationKey(db string) []byte { return append([]byte{prefixGeneration}, db...) }
-
-func forgetKey(db string) []byte { return append([]byte{prefixForget}, db...) }
 
 func spillPrefix(db string) []byte { return wire.AppendText([]byte{prefixSpill}, db) }
 
@@ -119,7 +96,7 @@ func (s *state) fields() [13]*uint64 {
 func (s *state) encode() []byte {
 	var b []byte
 	for _, f := range s.fields() {
-		b = binary.BigEndian.AppendUint64(b, *f)
+		b = append(b, u64(*f)...)
 	}
 	return b
 }
@@ -135,7 +112,13 @@ func (s *state) decode(b []byte) error {
 	return nil
 }
 
-func u64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+// u64 are numbers, of eight bytes each.
+func u64(ns ...uint64) (out []byte) {
+	for _, n := range ns {
+		out = binary.BigEndian.AppendUint64(out, n)
+	}
+	return out
+}
 
 // readU64 reads a number that is all of a value, or its beginning.
 func readU64(b []byte) (uint64, error) {
@@ -188,11 +171,7 @@ type reference struct {
 	sum  uint64
 }
 
-func (r reference) encode() []byte {
-	b := binary.BigEndian.AppendUint64(nil, r.id)
-	b = binary.BigEndian.AppendUint64(b, r.size)
-	return binary.BigEndian.AppendUint64(b, r.sum)
-}
+func (r reference) encode() []byte { return u64(r.id, r.size, r.sum) }
 
 // largeOf is the reference that is stored, if one is.
 func largeOf(raw []byte) (reference, bool) {

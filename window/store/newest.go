@@ -20,7 +20,7 @@ func (s *Badger) AlertsBefore(ctx context.Context, before uint64, f func(number 
 		if before > 0 {
 			from = before - 1
 		}
-		for it.Seek(alertOrderKey(from)); it.ValidForPrefix(opt.Prefix); it.Next() {
+		for it.Seek(numberKey(prefixAlertOrder, from)); it.ValidForPrefix(opt.Prefix); it.Next() {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -32,7 +32,7 @@ func (s *Badger) AlertsBefore(ctx context.Context, before uint64, f func(number 
 			if err != nil {
 				return err
 			}
-			at := alertKey(string(id))
+			at := nameKey(prefixAlert, id)
 			_, body, err := s.numbered(txn, at)
 			switch {
 			case errors.Is(err, errGone):

@@ -133,9 +133,10 @@ func (s *Badger) DeadLetters(ctx context.Context, f func(DeadLetter) bool) error
 		}
 		next := st.letterOldest
 		stopped := false
-		err = scan(ctx, txn, []byte{prefixLetter}, letterKey(st.letterOldest), func(key, raw []byte) (bool, error) {
+		oldest := numberKey(prefixLetter, st.letterOldest)
+		err = scan(ctx, txn, oldest[:1], oldest, func(key, raw []byte) (bool, error) {
 			if id, err := readU64(key[1:]); err != nil || id != next {
-				return false, damaged(letterKey(next), "it is missing")
+				return false, damaged(numberKey(prefixLetter, next), "it is missing")
 			}
 			value, err := s.value(key, raw)
 			if errors.Is(err, errGone) {
@@ -155,7 +156,7 @@ func (s *Badger) DeadLetters(ctx context.Context, f func(DeadLetter) bool) error
 			return !stopped, nil
 		})
 		if err == nil && !stopped && next != st.letterNext {
-			return damaged(letterKey(next), "it is missing")
+			return damaged(numberKey(prefixLetter, next), "it is missing")
 		}
 		return err
 	})
@@ -198,7 +199,7 @@ func (s *Badger) Alerts(ctx context.Context, f func(Alert) bool) error {
 func (s *Badger) Alert(ctx context.Context, id string) (Alert, bool, error) {
 	var body []byte
 	err := s.view(ctx, "alert "+id, func(txn *badger.Txn) (err error) {
-		_, body, err = s.numbered(txn, alertKey(id))
+		_, body, err = s.numbered(txn, nameKey(prefixAlert, id))
 		return err
 	})
 	if err != nil || body == nil {
@@ -221,7 +222,7 @@ func (s *Badger) Undelivered(ctx context.Context, receiver string, f func(Notice
 			if len(key) != len(prefix)+8 {
 				return false, damaged(key, "it is cut")
 			}
-			at := noticeKey(binary.BigEndian.Uint64(key[len(prefix):]))
+			at := numberKey(prefixNotice, binary.BigEndian.Uint64(key[len(prefix):]))
 			body, err := s.get(txn, at)
 			switch {
 			case errors.Is(err, errGone):
@@ -266,7 +267,7 @@ func (s *Badger) Pending(ctx context.Context, f func(Alert) bool) error {
 			if err != nil {
 				return false, err
 			}
-			at := alertKey(string(id))
+			at := nameKey(prefixAlert, id)
 			_, body, err := s.numbered(txn, at)
 			switch {
 			case errors.Is(err, errGone):
@@ -346,7 +347,7 @@ func (s *Badger) Entry(ctx context.Context, number uint64) (Entry, bool, error) 
 // Checkpoint returns the last committed checkpoint of a history, and whether
 // there is one.
 func (s *Badger) Checkpoint(ctx context.Context, db string) ([]byte, bool, error) {
-	return s.one(ctx, "checkpoint of "+db, checkpointKey(db))
+	return s.one(ctx, "checkpoint of "+db, nameKey(prefixCheckpoint, db))
 }
 
 // Checkpoints returns the names of the histories that have one, sorted.

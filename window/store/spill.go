@@ -28,7 +28,7 @@ const newMax = LimitSpill
 
 // generation is the number of checkpoints of a history so far.
 func (s *Badger) generation(txn *badger.Txn, db string) (uint64, error) {
-	n, _, err := s.numbered(txn, generationKey(db))
+	n, _, err := s.numbered(txn, nameKey(prefixGeneration, db))
 	return n, err
 }
 
@@ -173,7 +173,7 @@ func (s *Badger) forgetSpilled(c Commit) error {
 func (s *Badger) finishForgetting(db string) error {
 	marked := false
 	err := s.db.View(func(txn *badger.Txn) (err error) {
-		marked, err = has(txn, forgetKey(db))
+		marked, err = has(txn, nameKey(prefixForget, db))
 		return err
 	})
 	if err != nil || !marked {
@@ -198,7 +198,7 @@ func (s *Badger) forgetHistories(dbs []string) error {
 	}
 	marks := make([]change, len(dbs))
 	for i, db := range dbs {
-		marks[i].key = forgetKey(db)
+		marks[i].key = nameKey(prefixForget, db)
 	}
 	return s.update(marks)
 }

@@ -236,7 +236,7 @@ func (v *verifier) entries() error {
 func (v *verifier) logFile(g logFile) (err error) {
 	f, err := v.s.files.open(g.file())
 	if errors.Is(err, fs.ErrNotExist) {
-		return v.found(missing(g), true)
+		return v.found(g.missing(), true)
 	}
 	if err != nil {
 		return err

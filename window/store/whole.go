@@ -53,8 +53,8 @@ type mark struct {
 }
 
 func (m mark) encode() []byte {
-	b := binary.BigEndian.AppendUint64(u64(m.commits), m.run)
-	return binary.BigEndian.AppendUint64(b, checksum(b))
+	b := u64(m.commits, m.run)
+	return append(b, u64(checksum(b))...)
 }
 
 // machineRun is another number each time that the machine is started; 0 where that is not

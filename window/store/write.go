@@ -371,11 +371,12 @@ func (w *writer) letter(l DeadLetter) error {
 	if err := w.room(3, Inlined(len(value))+64); err != nil {
 		return err
 	}
-	if there, err := has(w.txn, indexKey(id)); there || err != nil {
+	index := nameKey(prefixIndex, id[:])
+	if there, err := has(w.txn, index); there || err != nil {
 		return err
 	}
 	number := w.state.letterNext
-	if err := errors.Join(w.set(letterKey(number), value), w.set(indexKey(id), u64(number))); err != nil {
+	if err := errors.Join(w.set(numberKey(prefixLetter, number), value), w.set(index, u64(number))); err != nil {
 		return err
 	}
 	w.state.letterNext++
@@ -396,7 +397,7 @@ func (w *writer) dropOldest() error {
 	if err := w.room(3, 96); err != nil {
 		return err
 	}
-	key := letterKey(w.state.letterOldest)
+	key := numberKey(prefixLetter, w.state.letterOldest)
 	value, err := w.s.get(w.txn, key)
 	if err != nil {
 		return err
@@ -411,7 +412,7 @@ func (w *writer) dropOldest() error {
 	w.state.letterOldest++
 	w.state.letterBytes -= uint64(len(value))
 	w.state.letterDrops++
-	return errors.Join(w.remove(key), w.remove(indexKey(id)))
+	return errors.Join(w.remove(key), w.remove(nameKey(prefixIndex, id[:])))
 }
 
 // last puts what must hold together into one transaction and commits it: offsets,
@@ -462,7 +463,7 @@ func (w *writer) last(c Commit, tidy bool) error {
 		}
 	}
 	for _, db := range c.Forget {
-		if err := w.set(forgetKey(db), nil); err != nil {
+		if err := w.set(nameKey(prefixForget, db), nil); err != nil {
 			return err
 		}
 	}
@@ -471,13 +472,13 @@ func (w *writer) last(c Commit, tidy bool) error {
 	for _, g := range plan.logFiles {
 		w.state.logFileNext = max(w.state.logFileNext, g.id+1)
 		if plan.changed[g.id] {
-			if err := w.set(logFileKey(g.id), g.encode()); err != nil {
+			if err := w.set(numberKey(prefixLogFile, g.id), g.encode()); err != nil {
 				return err
 			}
 		}
 	}
 	for _, g := range plan.dropped {
-		if err := w.remove(logFileKey(g.id)); err != nil {
+		if err := w.remove(numberKey(prefixLogFile, g.id)); err != nil {
 			return err
 		}
 	}
@@ -554,9 +555,9 @@ func (w *writer) journal(c Commit, tidy bool) (*plan, error) {
 
 // checkpoint replaces the checkpoint of a history, or deletes it.
 func (w *writer) checkpoint(db string, data []byte) error {
-	key, generation := checkpointKey(db), generationKey(db)
+	key, generation := nameKey(prefixCheckpoint, db), nameKey(prefixGeneration, db)
 	if data == nil {
-		return errors.Join(w.remove(key), w.remove(generation), w.set(forgetKey(db), nil))
+		return errors.Join(w.remove(key), w.remove(generation), w.set(nameKey(prefixForget, db), nil))
 	}
 	n, err := w.s.generation(w.txn, db)
 	if err != nil {
