@@ -212,30 +212,15 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	ids := identifier{lookup: ctx.Lookup}
 	v, p, lookup := hide(v, p, ctx)
 	e := explain.Explain(v, n, lookup)
-	a := Alert{
-		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks),
-		Weakest: weakest.String(), Holds: levels(holds),
-		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
-		Severity: n.Severity, State: Fresh, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1, Summary: e.Summary,
-		Explanation:  e.Text,
-		Transactions: []string{}, Keys: keys(v), Evidence: p.lines(), Links: ctx.Links,
-	}
-	if a.Links == nil {
-		a.Links = map[string]string{}
-	}
-	part := map[string]bool{} // there may be a hundred thousand
-	for _, id := range v.Txns {
-		if of := ids.of(id); !part[of] {
-			part[of] = true
-			a.Transactions = append(a.Transactions, of)
-		}
+	a := begun(id, n, v, ctx)
+	a.Weakest, a.Holds, a.State = weakest.String(), levels(holds), Fresh
+	a.Summary, a.Explanation, a.Evidence = e.Summary, e.Text, p.lines()
+	if ctx.Links != nil {
+		a.Links = ctx.Links
 	}
 	a.Cycle = edges(v, cycle(v, lookup), ids, lookup)
 	for _, c := range v.Cases {
 		a.Cases = append(a.Cases, edges(v, c, ids, lookup))
-	}
-	if m := ctx.Veil.Mode(); m != veil.Full {
-		a.Values = m.String()
 	}
 	if n.Unless != record.InitialAny {
 		a.InitialDependent = n.Unless.String()
@@ -244,6 +229,27 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 		a = a.Unfinished()
 	}
 	return a, err
+}
+
+// begun is what an alert says of an anomaly whether it is proved or not. v is hidden as the context's veil asks.
+func begun(id string, n name.Name, v verdict.Violation, ctx Context) Alert {
+	a := Alert{
+		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks),
+		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
+		Severity: n.Severity, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1,
+		Transactions: []string{}, Keys: keys(v), Links: map[string]string{},
+	}
+	part := map[string]bool{} // there may be a hundred thousand
+	for _, t := range v.Txns {
+		if of := (identifier{lookup: ctx.Lookup}).of(t); !part[of] {
+			part[of] = true
+			a.Transactions = append(a.Transactions, of)
+		}
+	}
+	if m := ctx.Veil.Mode(); m != veil.Full {
+		a.Values = m.String()
+	}
+	return a
 }
 
 // maySmaller ends the explanation of an alert of whose evidence more might be left out.

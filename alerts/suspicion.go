@@ -8,7 +8,6 @@ import (
 
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/shrink"
-	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -68,24 +67,10 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 	if err != nil {
 		return Alert{}, err
 	}
-	a := Alert{
-		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks),
-		Weakest: n.Weakest.String(), Holds: levels(n.Holds()),
-		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
-		Severity: n.Severity, State: Suspected,
-		FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1,
-		Summary:      "One more of its kind, which is explained when it is looked at.",
-		Transactions: []string{}, Keys: keys(s.Violation), Cycle: []Edge{}, Evidence: []json.RawMessage{},
-		Links: map[string]string{}, Suspicion: kept,
-	}
-	for _, t := range v.Txns {
-		if of := (identifier{lookup: ctx.Lookup}).of(t); !slices.Contains(a.Transactions, of) {
-			a.Transactions = append(a.Transactions, of)
-		}
-	}
-	if m := ctx.Veil.Mode(); m != veil.Full {
-		a.Values = m.String()
-	}
+	a := begun(id, n, s.Violation, ctx)
+	a.Weakest, a.Holds, a.State = n.Weakest.String(), levels(n.Holds()), Suspected
+	a.Summary = "One more of its kind, which is explained when it is looked at."
+	a.Cycle, a.Evidence, a.Suspicion = []Edge{}, []json.RawMessage{}, kept
 	return a, nil
 }
 

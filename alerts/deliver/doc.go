@@ -11,15 +11,14 @@
 //
 // # Files
 //
-//   - deliver.go: Receiver, and the Dispatcher with its lanes.
+//   - deliver.go: Receiver, the Dispatcher with its lanes, and what is told to logs and metrics.
 //   - lane.go: one receiver's goroutine, and the three stages.
 //   - queue.go: which alert is next.
-//   - event.go: what is told to logs and metrics.
-//   - http.go: one POST, and what is refused; response.go: what answers mean.
-//   - webhook.go: the generic webhook; slack.go, pagerduty.go: its other formats;
-//     plain.go: the least that says it; notice.go: what is shown of a notice.
+//   - http.go: one POST, what is refused, and what answers mean.
+//   - webhook.go: the generic webhook, and a stream; slack.go, pagerduty.go: its other formats;
+//     notice.go: what is shown of a notice, and the least that says it.
 //   - alertmanager.go: notices, and what is active again and again.
-//   - kafka.go, stdout.go: a topic, a stream.
+//   - kafka.go: a topic.
 //   - filter.go: who gets what.
 //   - redact.go: addresses without what is secret in them.
 //

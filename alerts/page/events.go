@@ -14,7 +14,7 @@ import (
 // slow. The browser connects again by itself, and the page then reads anew what it
 // shows; so nothing has to be sent twice.
 func (s *server) events(w http.ResponseWriter, r *http.Request) error {
-	done, _ := s.listeners.take(from(r))
+	done, _ := s.listeners.take(Network(r))
 	if done == nil {
 		w.Header().Set("Retry-After", "10")
 		return &problem{http.StatusServiceUnavailable, "too-many-listeners",

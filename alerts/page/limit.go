@@ -23,8 +23,8 @@ func newLimit(all, each int) *limit {
 	return &limit{all: all, each: each, taken: map[netip.Prefix]int{}, freed: make(chan struct{})}
 }
 
-// from is the network that a request comes from; the zero Prefix if that is not known.
-func from(r *http.Request) netip.Prefix {
+// Network is where a request comes from: an address, or a /64 of IPv6; the zero Prefix if that is not known.
+func Network(r *http.Request) netip.Prefix {
 	ap, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Prefix{}
@@ -92,7 +92,7 @@ const (
 func (s *server) bounded(f func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter,
 	*http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		done := s.large.wait(r.Context(), from(r), largePatience)
+		done := s.large.wait(r.Context(), Network(r), largePatience)
 		if done == nil {
 			w.Header().Set("Retry-After", "5")
 			return &problem{http.StatusServiceUnavailable, "busy", "too many alerts are being read at once",

@@ -177,14 +177,7 @@ func (g *guard) check(r *http.Request, token string) (ok bool, wait time.Duratio
 // limiter counts the wrong tokens of the address that a request comes from. g.mu is
 // held.
 func (g *guard) limiter(r *http.Request) *rate.Limiter {
-	var from netip.Prefix // all that are not known
-	if ap, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-		a, bits := ap.Addr().Unmap().WithZone(""), 32
-		if a.Is6() {
-			bits = 64
-		}
-		from, _ = a.Prefix(bits)
-	}
+	from := page.Network(r)
 	if l := g.failures[from]; l != nil {
 		return l
 	}
@@ -196,7 +189,7 @@ func (g *guard) limiter(r *http.Request) *rate.Limiter {
 		}
 	}
 	if len(g.failures) >= failuresMax {
-		from = netip.Prefix{}
+		from = netip.Prefix{} // all that are not known
 		if l := g.failures[from]; l != nil {
 			return l
 		}

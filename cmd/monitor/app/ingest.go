@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
 	"github.com/isowatch/isowatch/window/order"
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -488,4 +490,38 @@ func (in *ingest) show() {
 	in.metrics.queueBytesMx.WithLabelValues(queueInputs).Set(float64(bytesMax))
 	in.metrics.backlogMax.Set(float64(in.backlogMax()))
 	in.metrics.watermarkLag.Set(time.Duration(lag).Seconds())
+}
+
+// failing are the parts of a source that can't be read: it works again when all of them
+// do, not when another one does. Any goroutine may use it.
+type failing struct {
+	mu    sync.Mutex
+	parts map[int]bool // partitions; wholeSource for what is of no partition
+}
+
+const wholeSource = -1
+
+// begin notes a failure.
+func (f *failing) begin(err error) {
+	part := wholeSource
+	var of *kafka.PartitionError
+	if errors.As(err, &of) {
+		part = of.Partition
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.parts == nil {
+		f.parts = map[int]bool{}
+	}
+	f.parts[part] = true
+}
+
+// end notes that a partition can be read, and so that the source can be asked; it tells
+// whether nothing fails any more.
+func (f *failing) end(partition int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.parts, partition)
+	delete(f.parts, wholeSource)
+	return len(f.parts) == 0
 }
