@@ -12,8 +12,7 @@
 // # Files
 //
 //   - deliver.go: Receiver, the Dispatcher with its lanes, and what is told to logs and metrics.
-//   - lane.go: one receiver's goroutine, and the three stages.
-//   - queue.go: which alert is next.
+//   - lane.go: one receiver's goroutine, the three stages, and which alert is next.
 //   - http.go: one POST, what is refused, and what answers mean.
 //   - webhook.go: the generic webhook, and a stream; slack.go, pagerduty.go: its other formats;
 //     notice.go: what is shown of a notice, and the least that says it.

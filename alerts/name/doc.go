@@ -16,9 +16,8 @@
 //   - shape.go: what a cycle looks like, and the rules from shape to name.
 //   - missed.go: cycles that rc, ra and cc forbid, and session guarantees.
 //   - plain.go: a violation in the terms that all levels share.
-//   - levels.go: what is broken besides, weakest first.
+//   - levels.go: what is broken besides, weakest first; levels in words, severity.
 //   - strength.go: the weakest level that a cycle breaks.
-//   - phrase.go: levels in words, severity.
 //   - records.go: what the rules need to look up in the records.
 //
 // # The words

@@ -12,7 +12,7 @@
 // HTTP server.
 //
 //	ingest.go, entry.go, marks.go   what was read: numbered, journaled, handed on; where the input is
-//	queue.go, backlog.go            what waits for a history
+//	queue.go                        what waits for a history
 //	worker.go, raise.go, proved.go  a history: its steps, its alerts, and what came of proofs
 //	told.go                         which anomalies have an alert
 //	checkpoint.go, restore.go       a history in the store, and made again from there
