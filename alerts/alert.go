@@ -359,6 +359,16 @@ func (a Alert) JSON() []byte {
 	return b
 }
 
+// EvidenceFile is what a file of the alert's evidence is called. Ids are hexadecimal; what is not is no name of a file.
+func (a Alert) EvidenceFile() string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {
+			return r
+		}
+		return '_'
+	}, a.ID) + ".jsonl"
+}
+
 // Parse reads the JSON form back, as from the store.
 func Parse(b []byte) (Alert, error) {
 	var a Alert

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -98,10 +97,6 @@ func WriteError(w http.ResponseWriter, status int, code, message, hint string) {
 	_, _ = w.Write(append(body, '\n')) // the reader may be gone
 }
 
-func fail(w http.ResponseWriter, status int, code, message, hint string) {
-	WriteError(w, status, code, message, hint)
-}
-
 // handler answers what f returns as an error. Who asked for a change is answered even where
 // the request seems to have ended: to say nothing would be to say that it was made.
 func handler(f func(http.ResponseWriter, *http.Request) error) http.Handler {
@@ -114,14 +109,14 @@ func handler(f func(http.ResponseWriter, *http.Request) error) http.Handler {
 		var invalid *Invalid
 		switch {
 		case errors.As(err, &p):
-			fail(w, p.status, p.code, p.msg, p.hint)
+			WriteError(w, p.status, p.code, p.msg, p.hint)
 		case errors.As(err, &invalid):
-			fail(w, http.StatusBadRequest, "invalid", invalid.Error(), invalid.Hint)
+			WriteError(w, http.StatusBadRequest, "invalid", invalid.Error(), invalid.Hint)
 		case errors.Is(err, ErrNotFound):
-			fail(w, http.StatusNotFound, "not-found", "there is no such thing",
+			WriteError(w, http.StatusNotFound, "not-found", "there is no such thing",
 				"it may have been dropped after alerts.retain; list what there is")
 		default:
-			fail(w, http.StatusInternalServerError, "failed", err.Error(), "the monitor's log says more; try again")
+			WriteError(w, http.StatusInternalServerError, "failed", err.Error(), "the monitor's log says more; try again")
 		}
 	})
 }
@@ -246,7 +241,7 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", "application/x-ndjson")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment",
-		map[string]string{"filename": "evidence-" + plain(a.ID) + ".jsonl"}))
+		map[string]string{"filename": "evidence-" + a.EvidenceFile()}))
 	for _, line := range a.Evidence {
 		_, err := w.Write(line)
 		if err == nil {
@@ -257,16 +252,6 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return nil
-}
-
-// plain is an ID as part of a file's name.
-func plain(id string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' {
-			return r
-		}
-		return '_'
-	}, id)
 }
 
 // picture draws an alert. Opened by itself, it may do nothing but look.

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,27 +11,9 @@ import (
 
 // Style is the style sheet of every picture. It is constant, so that a page with a
 // strict content security policy can allow it by its hash.
-const Style = `.iw{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;font-size:12px}
-.iw text{white-space:pre}
-.iw .sans{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
-.iw .bg{fill:#fff}.iw .ink{fill:#1b2330}.iw .dim{fill:#5a6573}.iw .h{font-size:15px;font-weight:600}.iw .s{font-size:11px}
-.iw .id{font-size:13px;font-weight:700}.iw .m{font-weight:700}.iw .bad{fill:#b42318;font-weight:700}
-.iw .box{fill:#f5f7fa;stroke:#b8c2ce;stroke-width:1.2}.iw .ghost{fill:none;stroke:#b42318;stroke-width:1.4;stroke-dasharray:4 4}
-.iw .faint{opacity:.62}.iw .lane{stroke:#dfe4ea;stroke-width:1}.iw .tick{stroke:#c5cdd6;stroke-width:1;stroke-dasharray:2 4}
-.iw .badbox{fill:#fdebe9;stroke:none}
-.iw .l{font-size:12px;font-weight:700;stroke:#fff;stroke-width:4px;stroke-linejoin:round;paint-order:stroke}
-.iw .e{fill:none;stroke-width:2}.iw .so.e{stroke-dasharray:1 5;stroke-linecap:round;stroke-width:2.6}.iw .rt.e{stroke-dasharray:10 4 2 4}
-.iw .ww.e{stroke-dasharray:11 4}.iw .rw.e{stroke-dasharray:5 4}
-.iw .wr.e{stroke:#0969a8}.iw .wr.a,.iw .wr.l{fill:#0969a8}.iw .ww.e{stroke:#7a3db8}.iw .ww.a,.iw .ww.l{fill:#7a3db8}
-.iw .rw.e,.iw .xx.e{stroke:#b42318}.iw .rw.a,.iw .rw.l,.iw .xx.a,.iw .xx.l{fill:#b42318}.iw .so.e{stroke:#5a6573}.iw .so.a,.iw .so.l{fill:#5a6573}
-.iw .rt.e{stroke:#8a5a00}.iw .rt.a,.iw .rt.l{fill:#8a5a00}
-@media (prefers-color-scheme:dark){
-.iw .bg{fill:#12161c}.iw .ink{fill:#e4e9f0}.iw .dim{fill:#9aa6b4}.iw .bad{fill:#ff8b7e}
-.iw .box{fill:#1c222b;stroke:#465161}.iw .ghost{stroke:#ff8b7e}.iw .lane{stroke:#2b333e}.iw .tick{stroke:#3b4552}.iw .badbox{fill:#3d1f1f}
-.iw .l{stroke:#12161c}.iw .wr.e{stroke:#58b4f0}.iw .wr.a,.iw .wr.l{fill:#58b4f0}.iw .ww.e{stroke:#c08bf5}.iw .ww.a,.iw .ww.l{fill:#c08bf5}
-.iw .rw.e,.iw .xx.e{stroke:#ff8b7e}.iw .rw.a,.iw .rw.l,.iw .xx.a,.iw .xx.l{fill:#ff8b7e}.iw .so.e{stroke:#9aa6b4}.iw .so.a,.iw .so.l{fill:#9aa6b4}
-.iw .rt.e{stroke:#e0b04c}.iw .rt.a,.iw .rt.l{fill:#e0b04c}}
-`
+//
+//go:embed style.css
+var Style string
 
 // canvas is an SVG document in the making. Coordinates are whole pixels: sums of
 // floating-point numbers may differ between machines.

@@ -329,7 +329,7 @@ func shower(format, view string) (func(io.Writer, alerts.Alert) error, error) {
 	case "text":
 		return func(w io.Writer, a alerts.Alert) error {
 			return present.Text(w, a, present.Options{Color: isColored(w),
-				Command: "monitor alerts export --evidence . --id " + a.ID + " && monitor check --level %s " + evidenceName(a.ID)})
+				Command: "monitor alerts export --evidence . --id " + a.ID + " && monitor check --level %s " + a.EvidenceFile()})
 		}, nil
 	case "json":
 		return bytes(func(a alerts.Alert) []byte { return append(a.JSON(), '\n') }), nil
@@ -372,7 +372,7 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 				return err
 			}
 			return at.with(cmd.Context(), func(b book) error {
-				write := func(a alerts.Alert) error { return printWhole(cmd.OutOrStdout(), a) }
+				write := func(a alerts.Alert) error { return printLine(cmd.OutOrStdout(), a) }
 				if evidence != "" {
 					if err := os.MkdirAll(evidence, 0o755); err != nil {
 						return environment(err)
@@ -429,31 +429,13 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 	return cmd
 }
 
-func printWhole(w io.Writer, a alerts.Alert) error {
-	if _, err := w.Write(append(a.JSON(), '\n')); err != nil {
-		return environment(fmt.Errorf("write the alert: %w", err))
-	}
-	return nil
-}
-
-// evidenceName is the file of an alert's evidence. Ids are hexadecimal; what is not is
-// no name of a file.
-func evidenceName(id string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {
-			return r
-		}
-		return '_'
-	}, id) + ".jsonl"
-}
-
 func writeEvidence(dir string, a alerts.Alert) error {
 	var b strings.Builder
 	for _, line := range a.Evidence {
 		b.Write(line)
 		b.WriteByte('\n')
 	}
-	if err := os.WriteFile(filepath.Join(dir, evidenceName(a.ID)), []byte(b.String()), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, a.EvidenceFile()), []byte(b.String()), 0o644); err != nil {
 		return environment(err)
 	}
 	return nil
