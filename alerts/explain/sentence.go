@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/alerts/name"
@@ -312,12 +313,7 @@ func (t teller) between(c []verdict.Edge, i int) string {
 
 // firstMissed is the place of the first anti-dependency; -1 if there is none.
 func firstMissed(c []verdict.Edge) int {
-	for i, e := range c {
-		if e.Type == verdict.RW {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(c, func(e verdict.Edge) bool { return e.Type == verdict.RW })
 }
 
 // fork is the sentence of the four-transaction long fork.

@@ -293,12 +293,7 @@ func suffixed(p string, realTime, process bool) string {
 // phenomenon is the place of a phenomenon, suffix or not, in phenomena.
 func phenomenon(adya string) int {
 	base, _ := unsuffixed(adya)
-	for i, p := range phenomena {
-		if p == base {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(phenomena, base)
 }
 
 // reasons are the cycles that the reason of an edge consists of.

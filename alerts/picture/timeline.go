@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -239,13 +240,7 @@ func (t *chart) divide() {
 }
 
 func before(a, b *record.Transaction) int {
-	switch {
-	case a.Start != b.Start && a.Start < b.Start, a.Start == b.Start && a.End < b.End:
-		return -1
-	case a.Start == b.Start && a.End == b.End:
-		return 0
-	}
-	return 1
+	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
 }
 
 // overlaps tells whether a transaction began before the last one in a lane ended.
@@ -292,25 +287,17 @@ func (t *chart) heading() int {
 func (t *chart) byTime() {
 	type moment struct {
 		ns  int64
-		end bool // ends come after starts of the same time: equal ticks order nothing
+		end int // 1; ends come after starts of the same time: equal ticks order nothing
 	}
 	var ms []moment
 	for i := range t.bars {
 		r := &t.txns[t.bars[i].txn]
-		ms = append(ms, moment{r.Start, false}, moment{r.End, true})
+		ms = append(ms, moment{r.Start, 0}, moment{r.End, 1})
 	}
 	for _, e := range t.alert.Events {
-		ms = append(ms, moment{e.At, false})
+		ms = append(ms, moment{e.At, 0})
 	}
-	slices.SortFunc(ms, func(a, b moment) int {
-		switch {
-		case a.ns < b.ns, a.ns == b.ns && !a.end && b.end:
-			return -1
-		case a == b:
-			return 0
-		}
-		return 1
-	})
+	slices.SortFunc(ms, func(a, b moment) int { return cmp.Or(cmp.Compare(a.ns, b.ns), a.end-b.end) })
 	ms = slices.Compact(ms)
 	gaps := make([]int, len(ms)-1)
 	for i := range gaps {
@@ -319,7 +306,7 @@ func (t *chart) byTime() {
 	order := make([]int, len(t.bars))
 	for i := range t.bars {
 		b, r := &t.bars[i], &t.txns[t.bars[i].txn]
-		b.from, b.to = slices.Index(ms, moment{r.Start, false}), slices.Index(ms, moment{r.End, true})
+		b.from, b.to = slices.Index(ms, moment{r.Start, 0}), slices.Index(ms, moment{r.End, 1})
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return t.bars[a].to - t.bars[a].from - (t.bars[b].to - t.bars[b].from) })
@@ -352,7 +339,7 @@ func (t *chart) byTime() {
 			what = e.Node + " " + what
 		}
 		h := happening{label: middle(printable(what, 400), eventCols), tip: clock(e.At) + ": it " + printable(e.Told, 400),
-			x: xs[slices.Index(ms, moment{e.At, false})]}
+			x: xs[slices.Index(ms, moment{e.At, 0})]}
 		t.events = append(t.events, h)
 		t.right = max(t.right, h.x+8+px(h.label, 12))
 	}

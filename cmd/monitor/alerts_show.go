@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,16 +109,13 @@ func (g *grouped) add(a page.Summary) {
 	if fresh := string(alerts.Fresh); r.found > 1 && (r.State == fresh || a.State == fresh) {
 		r.State = string(alerts.Ongoing)
 	}
-	if worse(a.Severity, r.Severity) {
+	if rank(a.Severity) > rank(r.Severity) {
 		r.Severity = a.Severity
 	}
 }
 
-// worse tells whether one severity is worse than another.
-func worse(a, b string) bool {
-	rank := func(s string) int { return slices.Index(name.Severities(), name.Severity(s)) }
-	return rank(a) > rank(b)
-}
+// rank is a severity's, the least first.
+func rank(s string) int { return slices.Index(name.Severities(), name.Severity(s)) }
 
 // print writes a row for each: what is not over first, the worst, and of these the rarest.
 func (g *grouped) print(l *lines) {
@@ -128,13 +126,7 @@ func (g *grouped) print(l *lines) {
 			}
 			return -1
 		}
-		switch {
-		case worse(a.Severity, b.Severity):
-			return -1
-		case worse(b.Severity, a.Severity):
-			return 1
-		}
-		return a.alerts - b.alerts
+		return cmp.Or(rank(b.Severity)-rank(a.Severity), a.alerts-b.alerts)
 	})
 	for _, r := range g.all {
 		if r.Count = r.found; r.alerts > 1 {

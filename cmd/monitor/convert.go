@@ -163,10 +163,6 @@ func (c *convertFlags) failed(where string, err error) error {
 
 // isTarName recognises names of tars, compressed or not.
 func isTarName(name string) bool {
-	for _, end := range []string{".tar", ".tar.gz", ".tgz", ".tar.zst"} {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{".tar", ".tar.gz", ".tgz", ".tar.zst"},
+		func(end string) bool { return strings.HasSuffix(name, end) })
 }

@@ -130,15 +130,8 @@ const (
 // OffsetsOfMonitor tells whether what a store has under the name of an input are notes
 // of the monitor on it, and not where in it the next run begins.
 func OffsetsOfMonitor(name string) bool {
-	if name == journalOf {
-		return true
-	}
-	for _, suffix := range []string{identitySuffix, seenSuffix, stateSuffix} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
+	return name == journalOf || strings.HasSuffix(name, identitySuffix) || strings.HasSuffix(name, seenSuffix) ||
+		strings.HasSuffix(name, stateSuffix)
 }
 
 // offsets is what the store is to keep; none if nothing has moved.
