@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts/list"
@@ -15,15 +16,10 @@ import (
 
 // appendsOf are the elements that a transaction appends to key, as JSON texts.
 func (t teller) appendsOf(id verdict.TxnID, key string) []string {
-	var out []string
 	if r, ok := t.record(id); ok {
-		for _, op := range r.Ops {
-			if op.Kind == record.Append && op.Key == key {
-				out = append(out, op.Value.String())
-			}
-		}
+		return list.Appended(r.Ops, key)
 	}
-	return out
+	return nil
 }
 
 // values are two values of a key: of two lists what stands around where they differ.
@@ -49,28 +45,36 @@ func (s shown) tell(t teller, key string) string {
 	return fmt.Sprintf("%s's %s = %s", t.txn(s.reader), text.Name(key), text.List(s.elements, s.first, s.second))
 }
 
-// shows finds a read that has what a appended to key before what b appended. The
-// transactions that take part are asked first.
+// lists are what was read of a list, and by whom. The transactions that take part are asked first.
+func (t teller) lists(key string) iter.Seq2[verdict.TxnID, []string] {
+	return func(yield func(verdict.TxnID, []string) bool) {
+		for _, id := range slices.Concat(t.v.Txns, t.v.Evidence) {
+			r, ok := t.record(id)
+			if !ok || r.Status == record.Aborted {
+				continue
+			}
+			for _, op := range r.Ops {
+				if op.Kind != record.Read || op.Key != key {
+					continue
+				}
+				if es, ok := list.Elements(op.Value); ok && !yield(id, es) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// shows finds a read that has what a appended to key before what b appended.
 func (t teller) shows(a, b verdict.TxnID, key string) (shown, bool) {
 	first, second := t.appendsOf(a, key), t.appendsOf(b, key)
 	if len(first) == 0 || len(second) == 0 {
 		return shown{}, false
 	}
-	for _, id := range slices.Concat(t.v.Txns, t.v.Evidence) {
-		r, ok := t.record(id)
-		if !ok || r.Status == record.Aborted {
-			continue
-		}
-		for _, op := range r.Ops {
-			if op.Kind != record.Read || op.Key != key {
-				continue
-			}
-			es, _ := list.Elements(op.Value)
-			s := shown{reader: id, elements: es, first: slices.Index(es, first[len(first)-1]),
-				second: slices.Index(es, second[0])}
-			if s.first >= 0 && s.second > s.first {
-				return s, true
-			}
+	for id, es := range t.lists(key) {
+		s := shown{reader: id, elements: es, first: slices.Index(es, first[len(first)-1]), second: slices.Index(es, second[0])}
+		if s.first >= 0 && s.second > s.first {
+			return s, true
 		}
 	}
 	return shown{}, false
@@ -97,21 +101,11 @@ func (t teller) listWithout(e verdict.Edge, from, to string) (string, bool) {
 	if len(first) == 0 || len(second) == 0 {
 		return "", false
 	}
-	for _, id := range slices.Concat(t.v.Txns, t.v.Evidence) {
-		r, ok := t.record(id)
-		if !ok || r.Status == record.Aborted {
-			continue
-		}
-		for _, op := range r.Ops {
-			es, isList := list.Elements(op.Value)
-			if op.Kind != record.Read || op.Key != e.Key || !isList {
-				continue
-			}
-			if at := slices.Index(es, first[len(first)-1]); at >= 0 && !slices.Contains(es, second[0]) {
-				return fmt.Sprintf("%s read %s = %s, with the %s that %s appended and without the %s that %s appended, which so "+
-					"came later",
-					t.txn(id), text.Name(e.Key), text.List(es, at), text.Element(es[at]), from, text.Element(second[0]), to), true
-			}
+	for id, es := range t.lists(e.Key) {
+		if at := slices.Index(es, first[len(first)-1]); at >= 0 && !slices.Contains(es, second[0]) {
+			return fmt.Sprintf("%s read %s = %s, with the %s that %s appended and without the %s that %s appended, which so "+
+				"came later",
+				t.txn(id), text.Name(e.Key), text.List(es, at), text.Element(es[at]), from, text.Element(second[0]), to), true
 		}
 	}
 	return "", false
@@ -365,15 +359,10 @@ func (t teller) listAnomaly(who string, read fact) (string, bool) {
 // ownBefore are the elements that the reader of the violation had appended to its key when
 // it read.
 func (t teller) ownBefore() []string {
-	var out []string
 	if r, ok := t.record(t.v.Txns[0]); ok {
-		for _, op := range r.Ops[:max(t.read, 0)] {
-			if op.Kind == record.Append && op.Key == t.v.Key {
-				out = append(out, op.Value.String())
-			}
-		}
+		return list.Appended(r.Ops[:max(t.read, 0)], t.v.Key)
 	}
-	return out
+	return nil
 }
 
 // torn is the sentence of a list that has all that a transaction appended, but not in one

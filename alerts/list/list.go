@@ -29,6 +29,17 @@ func Elements(v record.Value) ([]string, bool) {
 	return out, true
 }
 
+// Appended are the elements that operations append to a key, as Elements has them.
+func Appended(ops []record.Op, key string) []string {
+	var out []string
+	for i := range ops {
+		if ops[i].Kind == record.Append && ops[i].Key == key {
+			out = append(out, ops[i].Value.String())
+		}
+	}
+	return out
+}
+
 // Place is where the list that v holds has element, from 0; -1 if it has not.
 func Place(v record.Value, element record.Value) int {
 	es, _ := Elements(v)

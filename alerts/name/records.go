@@ -226,12 +226,7 @@ func outOfOrder(t *record.Transaction, i int, id verdict.TxnID, lookup Lookup) b
 	if !ok {
 		return false
 	}
-	var own []string
-	for _, op := range w.Ops {
-		if op.Kind == record.Append && op.Key == t.Ops[i].Key {
-			own = append(own, op.Value.String())
-		}
-	}
+	own := list.Appended(w.Ops, t.Ops[i].Key)
 	es := elements(t, i, true)
 	at := slices.IndexFunc(es, func(e string) bool { return slices.Contains(own, e) })
 	return at >= 0 && es[at] != own[0]
@@ -261,12 +256,7 @@ func elements(t *record.Transaction, i int, others bool) []string {
 	if !others {
 		return es
 	}
-	var own []string
-	for _, op := range t.Ops[:i] {
-		if op.Kind == record.Append && op.Key == t.Ops[i].Key {
-			own = append(own, op.Value.String())
-		}
-	}
+	own := list.Appended(t.Ops[:i], t.Ops[i].Key)
 	if n := len(es) - len(own); n >= 0 && slices.Equal(es[n:], own) {
 		es = es[:n]
 	}
@@ -277,7 +267,7 @@ func elements(t *record.Transaction, i int, others bool) []string {
 func lists(v verdict.Violation, lookup Lookup) bool {
 	return slices.ContainsFunc(v.Evidence, func(id verdict.TxnID) bool {
 		w, ok := lookup.Find(id)
-		return ok && slices.ContainsFunc(w.Ops, func(o record.Op) bool { return o.Kind == record.Append && o.Key == v.Key })
+		return ok && len(list.Appended(w.Ops, v.Key)) > 0
 	})
 }
 
@@ -287,10 +277,8 @@ func nobodys(v verdict.Violation, lookup Lookup, es []string) []string {
 	appended := map[string]bool{}
 	for _, id := range v.Evidence {
 		if w, ok := lookup.Find(id); ok {
-			for _, o := range w.Ops {
-				if o.Kind == record.Append && o.Key == v.Key {
-					appended[o.Value.String()] = true
-				}
+			for _, e := range list.Appended(w.Ops, v.Key) {
+				appended[e] = true
 			}
 		}
 	}
