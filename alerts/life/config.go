@@ -1,6 +1,9 @@
 package life
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Config says when something is news. Zero values mean the defaults, but for
 // Repeat.
@@ -52,25 +55,12 @@ const settle = 30 * time.Second
 const resolvedMax = 256
 
 func (c Config) withDefaults() Config {
-	if c.ResolveAfter <= 0 {
-		c.ResolveAfter = ResolveAfterDefault
-	}
-	if c.ResolveTransactions <= 0 {
-		c.ResolveTransactions = ResolveTransactionsDefault
-	}
-	if c.RateMax <= 0 {
-		c.RateMax = RateMaxDefault
-	}
-	c.RateMax = min(c.RateMax, RateLimit)
-	if c.RatePer <= 0 {
-		c.RatePer = RatePerDefault
-	}
-	if c.GroupsMax <= 0 {
-		c.GroupsMax = GroupsMaxDefault
-	}
-	if c.WithheldMax <= 0 {
-		c.WithheldMax = WithheldMaxDefault
-	}
+	c.ResolveAfter = cmp.Or(c.ResolveAfter, ResolveAfterDefault)
+	c.ResolveTransactions = cmp.Or(c.ResolveTransactions, ResolveTransactionsDefault)
+	c.RateMax = min(cmp.Or(c.RateMax, RateMaxDefault), RateLimit)
+	c.RatePer = cmp.Or(c.RatePer, RatePerDefault)
+	c.GroupsMax = cmp.Or(c.GroupsMax, GroupsMaxDefault)
+	c.WithheldMax = cmp.Or(c.WithheldMax, WithheldMaxDefault)
 	silences := make([]Silence, 0, len(c.Silences))
 	for _, s := range c.Silences {
 		s.Configured, s.Since = true, 0
