@@ -253,10 +253,7 @@ func brief(s string, limit int) string {
 func printLine(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return environment(fmt.Errorf("write the result: %w", err))
-	}
-	return nil
+	return written(enc.Encode(v))
 }
 
 func newAlertsShow() *cobra.Command {
@@ -427,8 +424,5 @@ func writeEvidence(dir string, a alerts.Alert) error {
 		b.Write(line)
 		b.WriteByte('\n')
 	}
-	if err := os.WriteFile(filepath.Join(dir, a.EvidenceFile()), []byte(b.String()), 0o644); err != nil {
-		return environment(err)
-	}
-	return nil
+	return environment(os.WriteFile(filepath.Join(dir, a.EvidenceFile()), []byte(b.String()), 0o644))
 }

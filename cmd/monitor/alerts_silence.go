@@ -55,11 +55,9 @@ Exit status: 0; 2 unusable flags, 4 store or monitor can't be used.`,
 				if out.json() {
 					return printLine(cmd.OutOrStdout(), made)
 				}
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s until %s; monitor alerts silence expire %s ends it\n", made.ID,
-					time.Unix(0, made.Until).Format(time.DateTime), made.ID[:min(len(made.ID), 12)]); err != nil {
-					return environment(err)
-				}
-				return nil
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s until %s; monitor alerts silence expire %s ends it\n", made.ID,
+					time.Unix(0, made.Until).Format(time.DateTime), made.ID[:min(len(made.ID), 12)])
+				return environment(err)
 			})
 		},
 	}

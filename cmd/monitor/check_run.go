@@ -89,8 +89,8 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 		}
 	}
 	if c.out.drawn() {
-		if err := drawing.Write(cmd.OutOrStdout(), c.out.format); err != nil {
-			return environment(fmt.Errorf("write the result: %w", err))
+		if err := written(drawing.Write(cmd.OutOrStdout(), c.out.format)); err != nil {
+			return err
 		}
 	}
 	if all.Histories > 1 && c.out.format == "text" {

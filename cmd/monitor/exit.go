@@ -47,13 +47,21 @@ func unusable(err error) error { return &failure{status: exitUnusable, err: err}
 
 func unusablef(format string, args ...any) error { return unusable(fmt.Errorf(format, args...)) }
 
-// environment says that the machine or the network failed, unless err says what did.
+// environment says that the machine or the network failed, if there is an error and it does not say what did.
 func environment(err error) error {
 	var f *failure
-	if errors.As(err, &f) {
+	if err == nil || errors.As(err, &f) {
 		return err
 	}
 	return &failure{status: exitEnvironment, err: err}
+}
+
+// written says that the result can't be written, if there is an error.
+func written(err error) error {
+	if err == nil {
+		return nil
+	}
+	return environment(fmt.Errorf("write the result: %w", err))
 }
 
 // exitStatus prints what err has to say, a line for each part, and returns its

@@ -105,10 +105,8 @@ func printJSON(w io.Writer, v any) error {
 	if err != nil {
 		return fmt.Errorf("can't happen, because everything that is reported has a JSON form: %w", err)
 	}
-	if _, err := w.Write(append(b, '\n')); err != nil {
-		return environment(fmt.Errorf("write the result: %w", err))
-	}
-	return nil
+	_, err = w.Write(append(b, '\n'))
+	return written(err)
 }
 
 // isColored tells whether colors may be written to w: to a terminal that knows them, unless the

@@ -212,10 +212,7 @@ func (s *storeInfo) print(w io.Writer) error {
 	row("alerts", "%s", amounts(s.Alerts.ByState))
 	row("undelivered", "%s", amounts(s.Undelivered))
 	row("dead letters", "%s; %s, %d dropped", amounts(s.DeadLetters), byteSize(s.LettersBytes), s.LettersGone)
-	if err := table.Flush(); err != nil {
-		return environment(err)
-	}
-	return nil
+	return environment(table.Flush())
 }
 
 func newStoreVerify() *cobra.Command {
@@ -289,10 +286,8 @@ func printReport(w io.Writer, path string, r store.Report, quiet bool) error {
 	}
 	fmt.Fprintf(&b, "%s: %d records and %d entries of the journal, %s read: %s\n", text.Printable(path), r.Records,
 		r.Entries, byteSize(r.Bytes), state)
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return environment(fmt.Errorf("write the result: %w", err))
-	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return written(err)
 }
 
 func newStoreCompact() *cobra.Command {
@@ -340,11 +335,8 @@ Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 					After  int64  `json:"bytes_after"`
 				}{path, before, after})
 			}
-			if _, err := fmt.Fprintf(w, "%s: %s, was %s\n", text.Printable(path), byteSize(after),
-				byteSize(before)); err != nil {
-				return environment(fmt.Errorf("write the result: %w", err))
-			}
-			return nil
+			_, err = fmt.Fprintf(w, "%s: %s, was %s\n", text.Printable(path), byteSize(after), byteSize(before))
+			return written(err)
 		},
 	}
 	durationVar(cmd.Flags(), &retain, "retain", defaults.Window.Retain,
