@@ -984,7 +984,7 @@ func (e *Engine) findAmbiguities() {
 // is in the history as far as sure says, read from or may have.
 func (e *Engine) readFroms(index ordinal, sure doubt, promote func(w ordinal, to doubt, by voucher)) {
 	for _, c := range e.in.external(index) {
-		if e.saysNothing(c) {
+		if e.saysNothing(c) || e.unknowable(e.in.cells.At(c).key) {
 			continue
 		}
 		by := voucher{index, e.in.cells.At(c).key}

@@ -234,6 +234,25 @@ s4 D: r(x,2) r(x,1)`)
 	}
 }
 
+// A read of a key that is written and appended to is not checked, and shows of no unknown outcome that it took effect.
+func TestWhatIsNotCheckedVouchesForNobody(t *testing.T) {
+	s, err := script.Parse("s1 A: append(x,1)\ns0 B: w(y,2)\ns0 C unknown: r(y,null) w(x,4)\ns1 D: r(x,4)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h report.History
+	q := Question{Txns: s.Txns, Levels: []verdict.Level{verdict.PC, verdict.SER}, AnomaliesMax: 10,
+		Assume: Assumptions{Initial: record.InitialAbsent}}
+	if err := Check(q, &h); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range h.Results {
+		if r.Verdict != "unknown" {
+			t.Errorf("%s: %s %q", r.Level, r.Verdict, r.Notes)
+		}
+	}
+}
+
 // Where nothing less than the history proves, what was read of keys that nobody had written is a part of the proof.
 func TestTheWholeHistoryProves(t *testing.T) {
 	s, err := script.Parse(`s2 A unknown: r(x,null) w(x,1)
