@@ -16,14 +16,14 @@ import (
 )
 
 // mappedShare is what part of the memory budget files may take that are mapped, the program among them: one in so many.
-// Beyond it tables of the store are paged out, but those that it is about to write, some ten for each of two compactions:
-// keptShare is kept for them. What they leave is Go's.
+// Beyond it tables of the store are paged out, but those that it is about to write, some ten for each of two
+// compactions: keptShare is kept for them. What they leave is Go's.
 const mappedShare, keptShare = 6, 16
 
 // It is looked every limitEvery: the store writes some MB of tables meanwhile, through maps. What lives may fill at
 // most liveMax of Go's limit, as the collector runs ever more often the less room it has; what fills more for
-// limitAfter looks has as much more. Less long, as while a checkpoint is written, it makes do. Nor is Go's what was mapped
-// in any of these looks: compactions come and go.
+// limitAfter looks has as much more. Less long, as while a checkpoint is written, it makes do. Nor is Go's what was
+// mapped in any of these looks: compactions come and go.
 const (
 	limitEvery = 50 * time.Millisecond
 	limitAfter = 100

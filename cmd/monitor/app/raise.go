@@ -53,7 +53,8 @@ func (w *worker) predicates(records *packed.Records, levels []verdict.Level,
 		return verdict.NoReason
 	}
 	return judge.Question{Records: records, Levels: levels, Unasked: unasked, AnomaliesMax: predicatesMax, Stop: stop,
-		Conflicts: w.cfg.Solver.Conflicts, BytesMax: int(w.cfg.Memory / predicatesShare), Assume: w.assume(&stream.Violation{Coverage: record.CoverageComplete})}.Part()
+		Conflicts: w.cfg.Solver.Conflicts, BytesMax: int(w.cfg.Memory / predicatesShare),
+		Assume: w.assume(&stream.Violation{Coverage: record.CoverageComplete})}.Part()
 }
 
 // raise makes alerts of what was found, one for all levels that an anomaly breaks, and

@@ -34,8 +34,9 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 		return nil, err
 	}
 	redis.SetLogger(silent{})
-	r := &redisServer{servers: servers{nodes: nodesOf(o)}, options: map[string]*redis.Options{}, clients: map[string]*redis.Client{},
-		watch: watch == "yes"}
+	r := &redisServer{servers: servers{nodes: nodesOf(o)}, options: map[string]*redis.Options{},
+		clients: map[string]*redis.Client{},
+		watch:   watch == "yes"}
 	for _, n := range r.nodes {
 		c, err := redis.ParseURL(n.address)
 		if err != nil {
