@@ -137,7 +137,9 @@ func tuned(opt Options) badger.Options {
 		WithLogger(logger{opt.Logger}).
 		WithMemTableSize(4 << 20).
 		WithNumMemtables(2).
-		WithBaseTableSize(128 << 10). // compaction has memory for some ten tables, four times their size and 3 MB each
+		// Compaction has memory for some ten tables, four times their size and 3 MB each. Much smaller they must not be: it
+		// starts its parts one after the other, and stands still for good if twelve tables are written meanwhile.
+		WithBaseTableSize(512 << 10).
 		WithBaseLevelSize(2 << 20).
 		WithNumLevelZeroTables(2).
 		WithNumLevelZeroTablesStall(3).
