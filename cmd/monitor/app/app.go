@@ -449,8 +449,8 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 			case <-going.Done():
 			}
 		}
-		a.log.Info().Msg("stopping") // whatever anybody is busy with
 		halt()
+		a.log.Info().Msg("stopping") // whatever anybody is busy with
 	})()
 	in := &ingest{
 		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
