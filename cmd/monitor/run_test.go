@@ -12,7 +12,8 @@ import (
 // monitor store.
 func TestStatusOfAStore(t *testing.T) {
 	for err, want := range map[error]int{store.ErrOlder: exitUnusable, store.ErrNewer: exitUnusable, store.ErrForeign: exitUnusable,
-		store.ErrDamaged: exitUnusable, store.ErrFull: exitEnvironment, store.ErrLocked: exitEnvironment} {
+		store.ErrDamaged: exitUnusable, store.ErrFull: exitEnvironment, store.ErrLocked: exitEnvironment,
+		store.ErrStuck: exitEnvironment} {
 		err = fmt.Errorf("store x: %w", err)
 		if got := exitStatus(runFailure(err), io.Discard); got != want {
 			t.Errorf("%v: status %d, want %d", err, got, want)

@@ -47,6 +47,8 @@ type Badger struct {
 	// broken: Badger failed in a commit, so that nobody knows what holds. The next
 	// writer opens it again.
 	broken bool
+	// stuck: Badger stands still, see await.
+	stuck atomic.Bool
 
 	// gate is held to read by whoever uses db, and to write by who replaces it,
 	// with TryLock only: callbacks of readers may enter again.
@@ -105,12 +107,7 @@ func (s *Badger) start() error {
 		err = s.startRoom()
 	}
 	if err != nil {
-		err = explainOpen(s.opt.Path, err)
-		if s.db != nil {
-			err = errors.Join(err, s.db.Close())
-		}
-		s.db = nil
-		return err
+		return errors.Join(explainOpen(s.opt.Path, err), s.closeDB())
 	}
 	settle(s.opt.Path)
 	return nil
@@ -137,8 +134,8 @@ func tuned(opt Options) badger.Options {
 		WithLogger(logger{opt.Logger}).
 		WithMemTableSize(4 << 20).
 		WithNumMemtables(2).
-		// Compaction has memory for some ten tables, four times their size and 3 MB each. Much smaller they must not be: it
-		// starts its parts one after the other, and stands still for good if twelve tables are written meanwhile.
+		// Compaction has memory for some ten tables, four times their size and 3 MB each. The smaller they are, the likelier
+		// it stands still for good, see await.
 		WithBaseTableSize(512 << 10).
 		WithBaseLevelSize(2 << 20).
 		WithNumLevelZeroTables(2).
@@ -315,7 +312,7 @@ func (s *Badger) load() error {
 
 // version checks the version of the layout; made: there is one.
 func (s *Badger) version() (made bool, err error) {
-	err = s.db.View(func(txn *badger.Txn) error {
+	err = s.read(func(txn *badger.Txn) error {
 		b, err := rawOf(txn, keySchema)
 		if err == nil && b == nil {
 			it := txn.NewIterator(badger.IteratorOptions{})
@@ -366,7 +363,7 @@ func (s *Badger) state() (st state, err error) {
 	if !s.made {
 		return st, nil
 	}
-	err = s.db.View(func(txn *badger.Txn) (err error) {
+	err = s.read(func(txn *badger.Txn) (err error) {
 		st, err = readState(txn)
 		return err
 	})
@@ -375,7 +372,7 @@ func (s *Badger) state() (st state, err error) {
 
 // logFiles are what the database says of the journal.
 func (s *Badger) logFiles() (logFiles []logFile, err error) {
-	err = s.db.View(func(txn *badger.Txn) error {
+	err = s.read(func(txn *badger.Txn) error {
 		prefix := []byte{prefixLogFile}
 		return scan(context.Background(), txn, prefix, prefix, func(key, raw []byte) (bool, error) {
 			value, _, err := unseal(key, raw)
@@ -479,7 +476,7 @@ func (s *Badger) leave() {
 // Close waits for calls under way and closes the database. It must not be
 // called from within a callback. Closing again does nothing. On a disk without
 // any room the database is left as a kill would leave it, and Close says ErrFull;
-// closing again when there is room ends it.
+// closing again when there is room ends it. It is left so too where it stands still, which is ErrStuck.
 func (s *Badger) Close() error {
 	s.life.Lock()
 	s.closed = true
@@ -496,9 +493,7 @@ func (s *Badger) Close() error {
 			ErrFull)
 	}
 	st, err := s.state()
-	db := s.db
-	s.db = nil
-	err = errors.Join(err, s.files.close(), db.Close())
+	err = errors.Join(err, s.files.close(), s.closeDB())
 	if err == nil {
 		err = s.settleMark(st.commits, 0) // all is synced
 	}
@@ -511,7 +506,10 @@ func (s *Badger) Close() error {
 // revive opens the database again after it failed. The caller holds write, and
 // has not entered.
 func (s *Badger) revive() error {
-	if !s.broken {
+	switch {
+	case s.stuck.Load(): // its directory is locked as long as the process lives
+		return ErrStuck
+	case !s.broken:
 		return nil
 	}
 	s.life.Lock()
@@ -527,12 +525,12 @@ func (s *Badger) revive() error {
 		return errors.New("the database failed and is in use; it is opened again when nobody reads")
 	}
 	defer s.gate.Unlock()
-	if s.db != nil {
-		if err := s.db.Close(); err != nil {
-			s.opt.Logger.Warn().Err(err).Msg("the store's database failed; it is opened again")
-		}
+	switch err := s.closeDB(); {
+	case errors.Is(err, ErrStuck):
+		return err
+	case err != nil:
+		s.opt.Logger.Warn().Err(err).Msg("the store's database failed; it is opened again")
 	}
-	s.db = nil
 	if err := s.start(); err != nil {
 		return err
 	}

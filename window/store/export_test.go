@@ -1,5 +1,10 @@
 package store
 
+import (
+	"io"
+	"time"
+)
+
 // Sealed is a value as it is stored.
 func Sealed(key string, value []byte) []byte { return seal([]byte(key), value, kindInline) }
 
@@ -62,3 +67,12 @@ func (f faulty) remove(name string) error {
 	}
 	return f.files.remove(name)
 }
+
+// WithLooks makes a store look whether Badger comes back whenever look says so.
+func WithLooks(o Options, look <-chan time.Time) Options {
+	o.look = look
+	return o
+}
+
+// Database is Badger's, which a store that is stuck does not close.
+func (s *Badger) Database() io.Closer { return s.db }

@@ -172,7 +172,7 @@ func (s *Badger) value(key, raw []byte) ([]byte, error) {
 func (s *Badger) successor(key []byte, gone reference) ([]byte, error) {
 	for {
 		var raw []byte
-		err := s.db.View(func(txn *badger.Txn) (err error) {
+		err := s.read(func(txn *badger.Txn) (err error) {
 			raw, err = rawOf(txn, key)
 			return err
 		})

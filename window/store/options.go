@@ -40,12 +40,15 @@ type Options struct {
 	MaxDeadLetterBytes int64
 	// AtOnce has Open not wait for a store that is in use.
 	AtOnce bool
+	// Stopping tells whether the process is asked to end; nil: it never is. Then ErrStuck comes sooner.
+	Stopping func() bool
 	// Logger takes what Badger logs. The zero Logger discards.
 	Logger zerolog.Logger
 
-	// For tests: wrap stands before the files, and fault before a transaction.
+	// For tests: wrap stands before the files, fault before a transaction, and look is when Badger is looked at.
 	wrap  func(files) files
 	fault func() error
+	look  <-chan time.Time
 }
 
 // The defaults and limits.

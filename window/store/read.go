@@ -17,7 +17,7 @@ func (s *Badger) view(ctx context.Context, what string, f func(*badger.Txn) erro
 		return err
 	}
 	defer s.leave()
-	if err := s.db.View(f); err != nil {
+	if err := s.read(f); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -34,7 +34,7 @@ func (s *Badger) generation(txn *badger.Txn, db string) (uint64, error) {
 
 // generationNow is generation outside of a transaction.
 func (s *Badger) generationNow(db string) (n uint64, err error) {
-	err = s.db.View(func(txn *badger.Txn) (err error) {
+	err = s.read(func(txn *badger.Txn) (err error) {
 		n, err = s.generation(txn, db)
 		return err
 	})
@@ -172,7 +172,7 @@ func (s *Badger) forgetSpilled(c Commit) error {
 // anew must not find what another of its name has left.
 func (s *Badger) finishForgetting(db string) error {
 	marked := false
-	err := s.db.View(func(txn *badger.Txn) (err error) {
+	err := s.read(func(txn *badger.Txn) (err error) {
 		marked, err = has(txn, nameKey(prefixForget, db))
 		return err
 	})
@@ -210,7 +210,7 @@ func (s *Badger) deleteAll(prefix []byte) error {
 	// have deleted.
 	for from := prefix; ; {
 		var gone []change
-		err := s.db.View(func(txn *badger.Txn) error {
+		err := s.read(func(txn *badger.Txn) error {
 			opt := badger.IteratorOptions{Prefix: prefix}
 			it := txn.NewIterator(opt)
 			defer it.Close()
@@ -249,7 +249,7 @@ func (s *Badger) update(changes []change) error {
 func (s *Badger) loadSpill() error {
 	var forgotten []string
 	undone := make(map[string]bool)
-	err := s.db.View(func(txn *badger.Txn) error {
+	err := s.read(func(txn *badger.Txn) error {
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefixForget}})
 		for it.Rewind(); it.Valid(); it.Next() {
 			forgotten = append(forgotten, string(it.Item().Key()[1:]))
@@ -298,7 +298,7 @@ func (s *Badger) takeBack(db string) error {
 		for from := prefix; from != nil; {
 			var changes []change
 			next := []byte(nil)
-			err := s.db.View(func(txn *badger.Txn) error {
+			err := s.read(func(txn *badger.Txn) error {
 				return scan(context.Background(), txn, prefix, from, func(key, raw []byte) (bool, error) {
 					if len(changes) >= 1000 {
 						next = append([]byte{}, key...)

@@ -96,7 +96,7 @@ type Store interface {
 	Offsets(ctx context.Context, source string) (map[int]int64, error)
 	// Commit makes c durable, all of it or nothing. An error that wraps ErrFull
 	// means that the disk has no room: reading goes on, and a later Commit succeeds
-	// when there is room again.
+	// when there is room again. One that wraps ErrStuck is final.
 	Commit(ctx context.Context, c Commit) error
 	// DeadLetters calls f for each stored dead letter in order of ID, until f
 	// returns false.

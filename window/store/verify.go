@@ -135,10 +135,7 @@ func (v *verifier) run() (err error) {
 	v.s = &Badger{opt: Options{Path: dir, Reserve: 1}.WithDefaults(), files: frozen{&osFiles{dir: v.path}},
 		marks: &osFiles{dir: dir}}
 	defer func() {
-		err = errors.Join(err, v.s.marks.close())
-		if v.s.db != nil {
-			err = errors.Join(err, v.s.db.Close())
-		}
+		err = errors.Join(err, v.s.marks.close(), v.s.closeDB())
 	}()
 	if err := v.s.database(); err != nil {
 		return v.found(err, true)

@@ -134,7 +134,7 @@ func (s *Badger) whole() error {
 	var st state
 	digest := uint64(0)
 	s.records, s.large, s.lost = 0, nil, nil
-	err := s.db.View(func(txn *badger.Txn) (err error) {
+	err := s.read(func(txn *badger.Txn) (err error) {
 		if !s.made {
 			return nil
 		}

@@ -117,7 +117,7 @@ func (s *Badger) apply(txn *badger.Txn) error {
 			return err
 		}
 	}
-	if err := txn.Commit(); err != nil {
+	if err := s.await(txn.Commit); err != nil {
 		s.broken = true // nobody knows what holds
 		return err
 	}
@@ -167,16 +167,23 @@ const (
 )
 
 func (w *writer) begin() error {
-	w.txn = w.s.db.NewTransaction(true)
+	txn, err := w.s.transaction(true)
+	if err != nil {
+		return err
+	}
+	w.txn = txn
 	w.count, w.size, w.changed = reservedCount, reservedSize, false
-	var err error
 	w.before, err = readState(w.txn)
 	w.state = w.before
 	return err
 }
 
-// discard gives up what is not committed.
-func (w *writer) discard() { w.txn.Discard() }
+// discard gives up what is not committed. What Badger stands still with is its own.
+func (w *writer) discard() {
+	if !w.s.stuck.Load() {
+		w.txn.Discard()
+	}
+}
 
 // abandon removes the files of a transaction that failed. Where that fails too,
 // the next Open does it.

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -60,9 +61,11 @@ type Options struct {
 type App struct {
 	setting
 	resumed bool
-	stdin   io.Reader
-	begins  bool // Options.Begins
-	stdout  io.Writer
+	// stopping: Run is asked to end.
+	stopping atomic.Bool
+	stdin    io.Reader
+	begins   bool // Options.Begins
+	stdout   io.Writer
 
 	failing failing // of the source
 	// data is what the page shows; nil: there is no page.
@@ -233,7 +236,7 @@ func (a *App) awaitRoom(ctx context.Context, write func() error) error {
 // one, the old one being set aside, which is done once.
 func (a *App) openStore(rebuild *bool) (store.Store, error) {
 	o := store.Options{Path: a.cfg.Store.Path, SyncWrites: a.cfg.Store.Sync, MaxBytes: int64(a.cfg.Store.MaxBytes),
-		Retain: max(a.cfg.Window.Retain, leastRetain),
+		Retain: max(a.cfg.Window.Retain, leastRetain), Stopping: a.stopping.Load,
 		Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
 	o.Receivers = ReceiverNames(a.cfg)
 	if *rebuild {
@@ -290,7 +293,12 @@ func (a *App) Close() error {
 // input does. A *source.StartupError says what is wrong with the input; other
 // errors are failures of the environment.
 func (a *App) Run(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, a.Close()) }()
+	defer func() {
+		if err = errors.Join(err, a.Close()); errors.Is(err, store.ErrStuck) { // whoever met it says so
+			err = fmt.Errorf("store %s: %w", a.cfg.Store.Path, store.ErrStuck)
+		}
+	}()
+	defer context.AfterFunc(ctx, func() { a.stopping.Store(true) })()
 	defer a.supervise(ctx)()
 	a.introduce()
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/window/store"
 )
 
 // planted is plantedIn with six lost updates and 50 other keys.
@@ -218,6 +221,42 @@ func TestTwoMonitorsAgree(t *testing.T) {
 	first.stop(t)
 	if got := live.ids(); !slices.Equal(got, want) {
 		t.Errorf("one found %v, the other %v", got, want)
+	}
+}
+
+// stuckStore is a store that stands still once it has made so many commits.
+type stuckStore struct {
+	*memStore
+	left atomic.Int64
+}
+
+func (s *stuckStore) Commit(ctx context.Context, c store.Commit) error {
+	if s.left.Add(-1) < 0 {
+		return fmt.Errorf("store x: commit: %w", store.ErrStuck)
+	}
+	return s.memStore.Commit(ctx, c)
+}
+
+func (s *stuckStore) Close() error { return fmt.Errorf("store x: closing: %w", store.ErrStuck) }
+
+// TestStuckStore: a store that stands still ends the monitor, which says so once, and the next run goes on from there.
+func TestStuckStore(t *testing.T) {
+	t.Parallel()
+	brokers := cluster(t)
+	topicOf(t, brokers, testTopic, planted(t, 600))
+	c := testConfig(brokers)
+	smallWindows(c)
+	st := &stuckStore{memStore: newMemStore("r")}
+	st.left.Store(5)
+	err := start(t, c, st, false, fine).wait(t)
+	if !errors.Is(err, store.ErrStuck) || strings.Count(err.Error(), store.ErrStuck.Error()) != 1 {
+		t.Errorf("it ends with %v", err)
+	}
+	if err := start(t, c, st.memStore, true, fine).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(st.ids()); n != 6 {
+		t.Errorf("%d alerts, want 6", n)
 	}
 }
 
