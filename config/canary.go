@@ -86,7 +86,7 @@ type Address string
 func parseAddress(s string) (Address, error) {
 	u, err := url.Parse(s)
 	// The error would have the password in it. An @ behind a host ends a password, of which the host is a part then.
-	if err != nil || u.Scheme == "" || u.Host != "" && u.User == nil && strings.Contains(s, "@") {
+	if err != nil || u.Scheme == "" || u.Host != "" && strings.Contains(u.EscapedPath()+u.RawQuery+u.Fragment, "@") {
 		return "", errors.New("wants an address such as postgres://canary@db-1:5432/shop; in a password write %2F for /, " +
 			"%25 for %, %23 for #, %3F for ?, %40 for @")
 	}

@@ -30,6 +30,10 @@ func TestAddressIsReadOneWay(t *testing.T) {
 		"postgres://canary:12#4@db-1:5432/shop":       "",
 		"postgres://canary:12?4@db-1:5432/shop":       "",
 		"mysql://canary:12/4@db-1:5432/":              "",
+		"postgres://canary:1@2/4@db-1:5432/shop":      "",
+		"postgres://canary:1@2?4@db-1:5432/shop":      "",
+		"postgres://canary:1@2#4@db-1:5432/shop":      "",
+		"postgres://canary@db-1/a%40b?user=c%40d":     "postgres://canary@db-1/a%40b?user=c%40d",
 	} {
 		got, err := parseAddress(address)
 		if string(got) != want || (err == nil) != (want != "") {
