@@ -134,11 +134,17 @@ func (m *mySQL) mayAnything(ctx context.Context, n Node) bool {
 	defer rows.Close()
 	for rows.Next() {
 		var grant string
-		if rows.Scan(&grant) == nil && strings.HasPrefix(strings.ToUpper(grant), "GRANT ALL PRIVILEGES ON *.*") {
+		if rows.Scan(&grant) == nil && ofSuperuser(grant) {
 			return true
 		}
 	}
 	return false
+}
+
+// ofSuperuser tells whether a grant is of all rights. MySQL lists them, and SUPER only root has.
+func ofSuperuser(grant string) bool {
+	rights, _, isGlobal := strings.Cut(strings.ToUpper(grant), " ON *.* ")
+	return isGlobal && (rights == "GRANT ALL PRIVILEGES" || strings.Contains(rights+",", " SUPER,"))
 }
 
 func (m *mySQL) Close() {

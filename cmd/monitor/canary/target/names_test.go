@@ -20,3 +20,20 @@ func TestHostOf(t *testing.T) {
 		}
 	}
 }
+
+// MySQL lists all rights of who may do anything, MariaDB says it.
+func TestOfSuperuser(t *testing.T) {
+	for grant, want := range map[string]bool{
+		"GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION":              true,
+		"GRANT SELECT, SHOW DATABASES, SUPER, LOCK TABLES, DROP ROLE ON *.* TO `root`@`%`": true,
+		"GRANT SELECT, SUPER ON *.* TO `admin`@`%`":                                        true,
+		"GRANT ALL PRIVILEGES ON `isowatch_canary`.* TO `canary`@`%`":                      false,
+		"GRANT SELECT, PROCESS, BINLOG ADMIN ON *.* TO `canary`@`%`":                       false,
+		"GRANT SUPER_READER ON *.* TO `canary`@`%`":                                        false,
+		"GRANT USAGE ON *.* TO `super`@`%`":                                                false,
+	} {
+		if ofSuperuser(grant) != want {
+			t.Errorf("%s: %v", grant, !want)
+		}
+	}
+}
