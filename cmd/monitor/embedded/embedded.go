@@ -89,9 +89,8 @@ type Monitor struct {
 	running sync.WaitGroup
 	err     error // of running
 
-	mu     sync.Mutex // of options.Out and what follows
-	found  bool       // this run has found an anomaly
-	alerts int
+	mu     sync.Mutex      // of options.Out and what follows
+	alerts int             // of anomalies that this run is the first to find
 	drawn  map[string]bool // by name: an anomaly of it
 	more   bool            // it was said that there are more than are shown
 }
@@ -248,16 +247,9 @@ func (m *Monitor) Close(ctx context.Context) error {
 	return errors.Join(err, m.err, os.RemoveAll(m.dir))
 }
 
-// told is how many alerts of anomalies were told: one anomaly may have several.
-func (m *Monitor) told() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.alerts
-}
-
 // Outcome is what came of the records, of the history called file. It is called after Close.
 func (m *Monitor) Outcome(file string) *Outcome {
-	out := &Outcome{Found: m.found}
+	out := &Outcome{Found: m.alerts > 0}
 	if m.options.Publish == nil && m.App.Ended() {
 		out.Reports = m.App.Reports()
 	}
@@ -288,21 +280,16 @@ func (m *Monitor) Write(line []byte) (int, error) {
 	defer m.mu.Unlock()
 	o := &m.options
 	anomalies := 0
-	if m.found {
+	if n.At != nil && n.At.Time >= m.start.UnixNano() {
 		anomalies = len(n.Notification.IDs)
 	}
-	m.alerts += anomalies
 	switch {
 	case o.JSON:
 		_, err = o.Out.Write(line)
 	case anomalies > 0 && !m.drawn[n.Name]:
 		m.drawn[n.Name] = true
-		found := "ANOMALY"
-		if n.At != nil && n.At.Time > 0 {
-			found += fmt.Sprintf(", told %.1f s after the last of its transactions had ended",
-				time.Since(time.Unix(0, n.At.Time)).Seconds())
-		}
-		fmt.Fprintf(o.Out, "%7.1f s  %s\n\n", time.Since(m.start).Seconds(), found)
+		fmt.Fprintf(o.Out, "%7.1f s  ANOMALY, told %.1f s after the last of its transactions had ended\n\n",
+			time.Since(m.start).Seconds(), time.Since(time.Unix(0, n.At.Time)).Seconds())
 		if err = present.Text(o.Out, n.Alert, present.Options{Color: o.Color}); err == nil {
 			fmt.Fprintln(o.Out)
 		}
@@ -323,7 +310,7 @@ func (m *Monitor) Write(line []byte) (int, error) {
 func (m *Monitor) finds(a alerts.Alert) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.found = true
+	m.alerts++
 	if o := &m.options; o.Until != nil && o.Until(a) {
 		m.stop()
 	}
@@ -375,8 +362,11 @@ func (m *Monitor) Introduce(what string, more ...string) {
 
 // Result says what has come of the records.
 func (m *Monitor) Result() string {
+	m.mu.Lock()
+	n := m.alerts
+	m.mu.Unlock()
 	found := "no anomaly"
-	if n := m.told(); n > 0 { // the end tells how many anomalies they come down to
+	if n > 0 { // the end tells how many anomalies they come down to
 		found = humanize.Comma(int64(n)) + " " + english.PluralWord(n, "alert of an anomaly", "alerts of anomalies")
 	}
 	if m.options.Publish != nil {

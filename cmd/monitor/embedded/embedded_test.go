@@ -1,12 +1,16 @@
 package embedded
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -35,5 +39,23 @@ func TestTidy(t *testing.T) {
 	tidy()
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); !slices.Equal(left, want) {
 		t.Errorf("there are %v, want %v", left, want)
+	}
+}
+
+// What an earlier run with the same store has found is told as its, also once this one has found something.
+func TestEarlierRuns(t *testing.T) {
+	var out bytes.Buffer
+	m := &Monitor{start: time.Now(), drawn: map[string]bool{}, options: Options{Output: Output{Out: &out}}}
+	m.finds(alerts.Alert{})
+	earlier := life.Notice{Alert: alerts.Alert{Version: alerts.Version, Name: "lost-update", Summary: "long ago", At: &alerts.Place{Time: m.start.Add(-time.Second).UnixNano()}},
+		Notification: life.Notification{IDs: []string{"a", "b"}}}
+	if _, err := m.Write(earlier.JSON()); err != nil {
+		t.Fatal(err)
+	}
+	if said := out.String(); strings.Contains(said, "ANOMALY") || !strings.Contains(said, "long ago") {
+		t.Errorf("%s", said)
+	}
+	if got, want := m.Result(), "1 alert of an anomaly"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
