@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,9 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -18,8 +21,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/servers"
 	"github.com/isowatch/isowatch/recorder"
 )
@@ -113,7 +119,8 @@ type discard struct{}
 func (discard) Put(context.Context, []recorder.Record) error { return nil }
 func (discard) Close() error                                 { return nil }
 
-func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink, n int) cost {
+func benchConfig(b *testing.B, p *servers.Postgres) *config.Config {
+	b.Helper()
 	loaded, err := config.Load(config.Sources{Overrides: []config.Override{
 		{Path: "canary.targets", Value: `["` + p.URL(p.Primary) + `"]`}, {Path: "canary.isolation", Value: "repeatable-read"}, {Path: "canary.workloads", Value: "[mini]"},
 		{Path: "canary.rate", Value: "0"}, {Path: "canary.pause", Value: "0s"}, {Path: "canary.keys", Value: strconv.Itoa(benchKeys)}, {Path: "canary.group", Value: "10000"},
@@ -121,8 +128,13 @@ func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink, n int) cos
 	if err != nil {
 		b.Fatal(err)
 	}
+	return loaded.Config
+}
+
+func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink, n int) cost {
+	c := benchConfig(b, p)
 	began, used := time.Now(), cpu()
-	o, err := Run(context.Background(), Options{Config: loaded.Config, Transactions: int64(n), Seed: 1,
+	o, err := Run(context.Background(), Options{Config: c, Transactions: int64(n), Seed: 1,
 		Output: embedded.Output{Publish: to, Log: zerolog.Nop(), Out: io.Discard, Quiet: true}})
 	if err != nil {
 		b.Fatal(err)
@@ -131,6 +143,103 @@ func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink, n int) cos
 		b.Errorf("%+v", o)
 	}
 	return cost{took: time.Since(began), cpu: cpu() - used}
+}
+
+// kept is a sink that keeps all.
+type kept struct{ transactions []record.Transaction }
+
+func (k *kept) Put(_ context.Context, records []recorder.Record) error {
+	for _, r := range records {
+		var t record.Transaction
+		if err := codec.Decode(slices.Clone(r.JSON), &t); err == nil { // else it is an event
+			k.transactions = append(k.transactions, t)
+		}
+	}
+	return nil
+}
+
+func (*kept) Close() error { return nil }
+
+// BenchmarkRecorderAndMonitor is what recorder and monitor take of the CPU for a transaction of a canary: b.N that it
+// did at PostgreSQL are recorded and judged anew, in the order and at the times in which they began and ended, with
+// neither a database nor its driver:
+//
+//	go test ./cmd/monitor/canary -run '^$' -bench RecorderAndMonitor -benchtime 60000x
+func BenchmarkRecorderAndMonitor(b *testing.B) {
+	dir, err := os.MkdirTemp("", "isowatch-bench-")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	p, err := servers.NewPostgres(b.Context(), dir, servers.PostgresOptions{Settings: []string{"synchronous_commit = off"}})
+	if err != nil {
+		b.Skip("SKIPPED: ", err)
+	}
+	b.Cleanup(p.Close)
+	var all kept
+	benchCanary(b, p, &all, b.N)
+	type moment struct {
+		at  int64
+		of  int
+		end bool
+	}
+	var moments []moment
+	for i, t := range all.transactions {
+		moments = append(moments, moment{t.Start, i, false}, moment{t.End, i, true})
+	}
+	slices.SortFunc(moments, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	var now atomic.Int64
+	w := &watch{Options: Options{Config: benchConfig(b, p)}}
+	w.configure()
+	m, err := embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, Closed: true, UntilEnd: true,
+		Clock: func() time.Time { return time.Unix(0, now.Load()) }, Output: embedded.Output{Log: zerolog.Nop(), Out: io.Discard, Quiet: true}}, func() {})
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.GC()
+	b.ResetTimer()
+	used := cpu()
+	m.Run(b.Context())
+	l := &Load{rec: m.Recorder, counts: counts{metrics: m.App, sessions: benchSessions}}
+	clients, working := map[string]*client{}, make([]*recorder.Transaction, len(all.transactions))
+	for _, moment := range moments {
+		now.Store(moment.at)
+		t := &all.transactions[moment.of]
+		c := clients[t.Session]
+		if c == nil {
+			c = &client{Load: l, node: target.Node{Name: t.Node}, rec: m.Session(t.Session)}
+			clients[t.Session] = c
+		}
+		if !moment.end {
+			l.counts.asks(0, c.node, true)
+			working[moment.of], c.entry = c.rec.Begin(), &entry{behind: []*entry{c.entry}}
+			working[moment.of].At(t.Node)
+			for _, op := range t.Ops {
+				if op.Kind == record.Write {
+					l.closure.writes(c.entry, op.Value.Num)
+				}
+			}
+			continue
+		}
+		for _, op := range t.Ops {
+			if op.Kind == record.Read {
+				working[moment.of].Read(op.Key, op.Value)
+				c.entry.read(op.Value)
+			} else {
+				working[moment.of].Write(op.Key, op.Value)
+			}
+		}
+		c.commits()
+		l.closure.end(c.entry, working[moment.of].Hold(t.Status))
+		l.counts.add(0, c.node, ended{outcome: t.Status, does: true, took: time.Duration(t.End - t.Start)})
+	}
+	if err := m.Close(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64((cpu()-used).Microseconds())/float64(len(all.transactions)), "us-cpu/txn")
+	if r := m.Outcome("").Reports; len(r) != 1 || r[0].Transactions != len(all.transactions) || r[0].Results[0].Verdict != "satisfied" {
+		b.Errorf("%d were done, and of these: %+v", len(all.transactions), r)
+	}
 }
 
 // cpu is what this process has used.
