@@ -18,6 +18,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
+	read "github.com/isowatch/isowatch/internal/wire"
 )
 
 // A record batch, as Kafka 0.11 and later store it (magic 2):
@@ -301,14 +302,14 @@ func (d *decoder) record(h header, r *bufio.Reader) (m source.Message, offsetDel
 	if _, err := io.ReadFull(r, b); err != nil {
 		return m, 0, noEOF(err)
 	}
-	c := cursor{b: b}
-	c.skip(1) // attributes, of which there are none
-	m.Time = h.time(c.varint())
-	offsetDelta = c.varint()
-	m.Key = c.bytes()
-	m.Value = c.bytes()
-	for n := c.varint(); n > 0 && !c.bad; n-- {
-		key, value := c.bytes(), c.bytes()
+	in := read.NewReader(b)
+	in.Byte() // attributes, of which there are none
+	m.Time = h.time(in.Int())
+	offsetDelta = in.Int()
+	m.Key = field(&in)
+	m.Value = field(&in)
+	for n := in.Int(); n > 0 && in.OK(); n-- {
+		key, value := field(&in), field(&in)
 		if strings.EqualFold(string(key), headerTypeKey) {
 			if m.ContentType = d.contentType; m.ContentType != string(value) {
 				m.ContentType = string(value)
@@ -316,7 +317,7 @@ func (d *decoder) record(h header, r *bufio.Reader) (m source.Message, offsetDel
 			}
 		}
 	}
-	if c.bad {
+	if !in.OK() {
 		return m, 0, errors.New("a record whose lengths contradict each other")
 	}
 	return m, offsetDelta, nil
@@ -459,55 +460,25 @@ func (h *header) control(body io.Reader) (kind int16, err error) {
 	if err != nil {
 		return 0, err
 	}
-	c := cursor{b: b}
-	c.varint()
-	c.skip(1)
-	c.varint()
-	c.varint()
-	key := c.bytes()
-	if c.bad || len(key) < 4 {
+	r := read.NewReader(b)
+	r.Int()
+	r.Byte()
+	r.Int()
+	r.Int()
+	key := field(&r)
+	if !r.OK() || len(key) < 4 {
 		return 0, errors.New("a control record without a type")
 	}
 	return int16(binary.BigEndian.Uint16(key[2:])), nil
 }
 
-// cursor reads the fields of a record that is in memory.
-type cursor struct {
-	b   []byte
-	bad bool
-}
-
-func (c *cursor) skip(n int) {
-	if n > len(c.b) {
-		c.bad, n = true, len(c.b)
-	}
-	c.b = c.b[n:]
-}
-
-func (c *cursor) varint() int64 {
-	v, n := binary.Varint(c.b)
-	if n <= 0 {
-		c.bad, c.b = true, nil
-		return 0
-	}
-	c.b = c.b[n:]
-	return v
-}
-
-// bytes is a field prefixed by its length, nil if that is negative. It shares
+// field is a part of a record that is prefixed by its length, nil if that is negative. It shares
 // the record's memory.
-func (c *cursor) bytes() []byte {
-	n := c.varint()
-	if n < 0 || c.bad {
-		return nil
+func field(r *read.Reader) []byte {
+	if n := r.Int(); n >= 0 {
+		return r.Take(uint64(n))
 	}
-	if n > int64(len(c.b)) {
-		c.bad, c.b = true, nil
-		return nil
-	}
-	out := c.b[:n:n]
-	c.b = c.b[n:]
-	return out
+	return nil
 }
 
 // checked reads a batch's body and sums it up.
