@@ -17,7 +17,8 @@ func (d *Decoder) operations() []record.Op {
 		}
 		ops = ops[:len(ops)+1]
 		op := &ops[len(ops)-1]
-		if d.plain(op) {
+		if kind, key, v, ok := d.plain(); ok {
+			*op = record.Op{Kind: kind, Key: d.names.String(key), Value: v}
 			continue
 		}
 		if d.operation(op); d.err != nil {
@@ -37,42 +38,6 @@ func (d *Decoder) operations() []record.Op {
 	out := make([]record.Op, len(ops))
 	copy(out, ops)
 	return out
-}
-
-// plain takes an operation if it is of the commonest form, which encoders write
-// nearly always: ["r","KEY",INTEGER] or the same with "w", without blanks or
-// escapes and in ASCII. It takes nothing otherwise: operation will, and says what
-// is wrong if anything is. It halves the time of a record.
-func (d *Decoder) plain(op *record.Op) bool {
-	const before, behind = len(`["r","`), len(`",0]`)
-	b, p := d.b, d.p
-	if len(b)-p < before+behind || b[p] != '[' || b[p+1] != '"' || b[p+3] != '"' || b[p+4] != ',' || b[p+5] != '"' {
-		return false
-	}
-	switch b[p+2] {
-	case 'r':
-		op.Kind = record.Read
-	case 'w':
-		op.Kind = record.Write
-	default:
-		return false
-	}
-	p += before
-	from := p
-	p = plainEnd(b, p)
-	if p == from || len(b)-p < behind || b[p] != '"' || b[p+1] != ',' {
-		return false
-	}
-	key := b[from:p]
-	d.p = p + 2
-	n, at := d.short()
-	if d.p == at || d.p >= len(b) || b[d.p] != ']' {
-		d.p = from - before
-		return false
-	}
-	d.p++
-	op.Key, op.Value, op.Where = d.names.String(key), record.Int(n), ""
-	return true
 }
 
 // operation takes one operation; all of *op is overwritten.
