@@ -2,6 +2,7 @@ package picture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,6 +30,39 @@ type line struct {
 	wrong   bool
 }
 
+// box is a transaction as it is drawn: its name, and operations beneath.
+type box struct {
+	id, tip string // as shown; told whole
+	class   string
+	lines   []line
+	more    int // operations that are left out
+	at      rect
+}
+
+// size is how much room its name and its operations take.
+func (b *box) size() (w, h int) {
+	w = px(b.id, 13)
+	for _, l := range b.lines {
+		wide := px(l.text, 12)
+		if l.wrong {
+			wide += px(" ✗", 12)
+		}
+		w = max(w, wide)
+	}
+	return w, (len(b.lines) + min(b.more, 1)) * lineH
+}
+
+// operations writes them beneath y.
+func (c *canvas) operations(b *box, y int) {
+	for _, l := range b.lines {
+		c.line(b.at.x, y, b.at.w, l)
+		y += lineH
+	}
+	if b.more > 0 {
+		c.text(b.at.x+padX, y+13, "s dim", "start", fmt.Sprintf("… %d more", b.more))
+	}
+}
+
 // lines are the operations of a transaction to be shown, those that matter before
 // others, in their order, and how many are left out.
 func (s *scene) lines(at, most int) ([]line, int) {
@@ -44,16 +78,8 @@ func (s *scene) lines(at, most int) ([]line, int) {
 	}
 	add(true)
 	add(false)
-	sortLines(out)
+	slices.SortFunc(out, func(a, b line) int { return a.op - b.op })
 	return out, len(t.Ops) - len(out)
-}
-
-func sortLines(ls []line) {
-	for i := 1; i < len(ls); i++ {
-		for j := i; j > 0 && ls[j].op < ls[j-1].op; j-- {
-			ls[j], ls[j-1] = ls[j-1], ls[j]
-		}
-	}
 }
 
 func operation(op record.Op) string {

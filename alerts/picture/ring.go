@@ -20,13 +20,9 @@ const (
 
 // node is a box of a ring.
 type node struct {
-	id, under string // as shown
-	tip       string // told whole
-	lines     []line
-	more      int
-	class     string
-	w, h      int
-	at        rect
+	box
+	under string // as shown, under its name
+	w, h  int
 }
 
 // cycle draws the alert's rings beneath each other.
@@ -95,8 +91,8 @@ func (s *scene) nodes(r []edge) []node {
 		e := r[0]
 		switch {
 		case e.nobody:
-			return []node{size(node{id: "nobody", under: "no recorded writer", tip: "No recorded transaction wrote this value.",
-				class: "ghost"}), s.node(e.To)}
+			return []node{size(node{box: box{id: "nobody", tip: "No recorded transaction wrote this value.", class: "ghost"},
+				under: "no recorded writer"}), s.node(e.To)}
 		case e.To == "":
 			return []node{s.node(e.From)}
 		}
@@ -106,8 +102,8 @@ func (s *scene) nodes(r []edge) []node {
 	for i := range r {
 		if len(r) > nodesMax && i >= nodesMax/2 && i < len(r)-nodesMax/2+1 {
 			if i == nodesMax/2 {
-				out = append(out, size(node{id: fmt.Sprintf("… %d more …", len(r)-nodesMax+1), under: "transactions", class: "box",
-					tip: "The alert has all of them."}))
+				out = append(out, size(node{box: box{id: fmt.Sprintf("… %d more …", len(r)-nodesMax+1),
+					tip: "The alert has all of them.", class: "box"}, under: "transactions"}))
 			}
 			continue
 		}
@@ -117,7 +113,7 @@ func (s *scene) nodes(r []edge) []node {
 }
 
 func (s *scene) node(id string) node {
-	n := node{id: middle(text.Name(id), idCols), tip: text.Name(id), class: "box"}
+	n := node{box: box{id: middle(text.Name(id), idCols), tip: text.Name(id), class: "box"}}
 	if id == "" {
 		n.id, n.under, n.tip, n.class = "(not recorded)", "a writer", "A writer that was not recorded.", "ghost"
 		return size(n)
@@ -143,22 +139,10 @@ func (s *scene) node(id string) node {
 
 // size gives a box its width and height.
 func size(n node) node {
-	n.w = max(boxMin, px(n.id, 13), px(n.under, 11))
-	for _, l := range n.lines {
-		w := px(l.text, 12)
-		if l.wrong {
-			w += px(" ✗", 12)
-		}
-		n.w = max(n.w, w)
-	}
-	n.w += 2 * padX
-	n.h = headH
-	rows := len(n.lines)
-	if n.more > 0 {
-		rows++
-	}
-	if rows > 0 {
-		n.h += rows*lineH + 8
+	w, h := n.size()
+	n.w = max(boxMin, w, px(n.under, 11)) + 2*padX
+	if n.h = headH; h > 0 {
+		n.h += h + 8
 	}
 	return n
 }
@@ -366,14 +350,7 @@ func (c *canvas) node(n node) {
 	x := n.at.x + padX
 	c.text(x, n.at.y+19, "id ink", "start", n.id)
 	c.text(x, n.at.y+35, "s dim", "start", n.under)
-	y := n.at.y + headH
-	for _, l := range n.lines {
-		c.line(n.at.x, y, n.at.w, l)
-		y += lineH
-	}
-	if n.more > 0 {
-		c.text(x, y+13, "s dim", "start", fmt.Sprintf("… %d more", n.more))
-	}
+	c.operations(&n.box, n.at.y+headH)
 	c.raw("</g>\n")
 }
 

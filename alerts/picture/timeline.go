@@ -25,15 +25,11 @@ const (
 
 // bar is a transaction in a timeline.
 type bar struct {
-	txn      int // place in scene.txns
-	id, tip  string
+	box
+	txn      int    // place in scene.txns
 	took     string // how long, if that is known
-	lines    []line
-	more     int
-	class    string
 	lane     int
 	need     int // width
-	at       rect
 	from, to int // moments between which it stands
 }
 
@@ -165,7 +161,7 @@ func (t *chart) barOf(id string) (*bar, bool) {
 
 func (t *chart) bar(i int) bar {
 	r := &t.txns[i]
-	b := bar{txn: i, id: middle(text.Name(r.ID), idCols), class: "box"}
+	b := bar{txn: i, box: box{id: middle(text.Name(r.ID), idCols), class: "box"}}
 	b.tip = text.Name(r.ID) + ", session " + text.Session(r)
 	if r.Node != "" {
 		b.id += " at " + middle(text.Name(r.Node), sessionCols)
@@ -178,24 +174,13 @@ func (t *chart) bar(i int) bar {
 		b.tip += fmt.Sprintf(", %s, %v", clock(r.Start), time.Duration(r.End-r.Start))
 	}
 	b.lines, b.more = t.lines(i, opsMaxInTime)
-	b.need = px(b.id, 13)
-	if r.HasTimes {
+	w, h := b.size()
+	if b.need = px(b.id, 13); r.HasTimes {
 		b.took = time.Duration(r.End - r.Start).String()
 		b.need += 10 + px(b.took, 11)
 	}
-	for _, l := range b.lines {
-		w := px(l.text, 12)
-		if l.wrong {
-			w += px(" ✗", 12)
-		}
-		b.need = max(b.need, w)
-	}
-	b.need = max(b.need, 60) + 2*padX
-	rows := len(b.lines)
-	if b.more > 0 {
-		rows++
-	}
-	b.at.h = barHead + rows*lineH + 6
+	b.need = max(b.need, w, 60) + 2*padX
+	b.at.h = barHead + h + 6
 	b.at.w = b.need
 	return b
 }

@@ -71,14 +71,7 @@ func (t *chart) drawBar(b *bar) {
 	if t.timed {
 		t.c.text(b.at.x+b.at.w-padX, b.at.y+17, "s dim", "end", b.took)
 	}
-	y := b.at.y + barHead
-	for _, l := range b.lines {
-		t.c.line(b.at.x, y, b.at.w, l)
-		y += lineH
-	}
-	if b.more > 0 {
-		t.c.text(b.at.x+padX, y+13, "s dim", "start", fmt.Sprintf("… %d more", b.more))
-	}
+	t.c.operations(&b.box, b.at.y+barHead)
 	t.c.raw("</g>\n")
 	t.c.taken = append(t.c.taken, b.at)
 }
