@@ -67,12 +67,16 @@ const (
 	Ranges     // neighbours are read at once, and one of them may be written; a store may have none of some at first
 	CTwitter   // users tweet, follow each other and look at tweets (Cobra)
 	Predicates // the rows that have a column in a range are read, or all written at once (Vbox)
+	Booking    // a resource is booked for some time if no other booking overlaps; bookings are read and canceled
 )
 
 var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "snapshots", "bank",
-	"ranges", "c-twitter", "predicates"}
+	"ranges", "c-twitter", "blindw-pred", "booking"}
 
 func (w Workload) String() string { return workloadNames[w] }
+
+// HasRows tells whether what a key holds is a row, which is asked for by conditions too.
+func (w Workload) HasRows() bool { return w == Predicates || w == Booking }
 
 // Distribution says which keys are popular.
 type Distribution uint8
@@ -104,19 +108,16 @@ type Config struct {
 	Sessions     int // 24
 	Operations   int // 8 per transaction, with Append at most; Mini, Lightweight and CTwitter have their own
 	// Keys is how many keys there are, 10000; with Append, how many lists at a
-	// time; with CTwitter, how many users; with Predicates, how many rows. Beyond 4 million they are not tabled, and
-	// memory depends on how many of them are written instead.
+	// time; with CTwitter, how many users; with Predicates, how many rows; with Booking, for how many bookings there is
+	// room. Beyond 4 million they are not tabled, and memory depends on how many of them are written instead.
 	Keys int
 
 	Workload Workload
 	// ReadShare is the share of operations that read, for General, and of
-	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank, Ranges and Predicates. Mini and CTwitter
-	// ignore it. NoReads makes it 0, as the zero value stands for one half.
-	ReadShare float64
-	NoReads   bool
-	// Rows: with Predicates each operation is drawn by itself, some delete the rows that they are about, and some
-	// read and write one row.
-	Rows         bool
+	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank, Ranges, Predicates and Booking. Mini
+	// and CTwitter ignore it. NoReads makes it 0, as the zero value stands for one half.
+	ReadShare    float64
+	NoReads      bool
 	Distribution Distribution
 	Exponent     float64 // of Zipf; 0.99
 
@@ -238,9 +239,9 @@ var presets = []Preset{
 		"given one value; from pc on", func(c *Config) {
 		c.Workload, c.ReadShare, c.Operations = Predicates, 0.5, 1
 	}},
-	{"predicates", "each operation is one of blindw-pred's, or deletes such rows, or reads a row and writes it, also " +
-		"where it is gone", func(c *Config) {
-		c.Workload, c.ReadShare, c.Operations, c.Keys, c.Rows = Predicates, 0.5, 4, 100, true
+	{"booking", "a resource is booked for some time if a read finds no booking that overlaps, bookings are canceled, or " +
+		"those that overlap are read; from pc on", func(c *Config) {
+		c.Workload, c.ReadShare, c.Operations, c.Keys = Booking, 0.3, 2, 300
 	}},
 	{"mini", "MTC's mini-transactions: one key or two are read, and some of what was read is written",
 		workload(Mini, 0.5)},
@@ -311,7 +312,7 @@ func (c *Config) fill() {
 	if c.lists() && !c.Level.refuses() && c.Level != LIN {
 		c.Level = SI
 	}
-	if c.Workload == Predicates && c.Initial == record.InitialAny {
+	if c.Workload.HasRows() && c.Initial == record.InitialAny {
 		c.Initial = record.InitialAbsent // else it says nothing that a row is not returned
 	}
 	if c.NoStale || c.Level.realTime() {
@@ -376,11 +377,11 @@ func (c *Config) checkWorkload() error {
 	if c.Workload == CTwitter && c.Keys > usersMax {
 		return fmt.Errorf("users: %d are too many; use at most %d", c.Keys, usersMax)
 	}
-	if c.Workload == Predicates && (c.Level.chooses() || c.Level == LIN) {
+	if c.Workload.HasRows() && (c.Level.chooses() || c.Level == LIN) {
 		return fmt.Errorf("level %v: the rows of a range are read from one state of the table; use pc or a stronger level "+
 			"with workload %v", c.Level, c.Workload)
 	}
-	if c.Workload == Predicates && (c.Keys > tableMax || c.Duplicates > 0 || c.Initial == record.InitialZero) {
+	if c.Workload.HasRows() && (c.Keys > tableMax || c.Duplicates > 0 || c.Initial == record.InitialZero) {
 		return fmt.Errorf("rows: use at most %d, no duplicates and initial absent with workload %v", tableMax, c.Workload)
 	}
 	if c.lists() && c.Initial == record.InitialZero {

@@ -10,13 +10,17 @@ import (
 type Step struct {
 	// Kind is Read, Write or Append, or PredicateRead or PredicateWrite of the rows that have a column in a range.
 	Kind record.OpKind
-	Item int // the number of the register or of the list, from 0; the least value of the column, from 1
+	Item int // the number of the register or of the list, from 0
 	List bool
-	// Range, if not 0, says that a range of so many registers is read, of which Item is the first; of so many values of a
-	// column, or as many as so many rows have.
-	Range  int
-	Column int  // 0 or 1
-	Delete bool // the rows are deleted
+	// Range, if not 0, says that a range of so many registers is read, of which Item is the first.
+	Range int
+	// Low and High are the least and the greatest values of the columns that PredicateRead and PredicateWrite ask for; with
+	// a High of 0 any will do.
+	Low, High Tuple
+	Set       Tuple // what rows are given; nothing: PredicateWrite deletes them
+	// Insert: what is written is a row that was never there, and the transaction ends before it if what it asked for last
+	// met a row.
+	Insert bool
 }
 
 // Drawer draws what transactions of a workload do, one after the other: which operations, on which of the
@@ -92,6 +96,8 @@ func (d *Drawer) Draw() []Step {
 		d.ranges(n)
 	case Predicates:
 		d.predicates(n)
+	case Booking:
+		d.booking(n)
 	}
 	return d.steps
 }
@@ -256,28 +262,51 @@ func (d *Drawer) ranges(n int) {
 
 // predicates adds reads, or writes, of the rows that have a column in a range of a tenth of its values at most.
 func (d *Drawer) predicates(n int) {
-	keys, kind := d.cfg.Keys, record.Read
-	for i := range n {
-		if i == 0 || d.cfg.Rows {
-			kind = d.kind(record.Write)
-		}
-		s := Step{Kind: record.PredicateRead, Column: d.rng.IntN(2), Item: 1 + d.rng.IntN(keys),
-			Range: 1 + d.rng.IntN(max(1, keys/10))}
+	kind := d.kind(record.Write)
+	for range n {
+		s, c := Step{Kind: record.PredicateRead}, d.rng.IntN(2)
+		s.Low[c] = 1 + d.rng.IntN(d.cfg.Keys)
+		s.High[c] = s.Low[c] + d.rng.IntN(max(1, d.cfg.Keys/10))
 		if kind == record.Write {
-			s.Kind = record.PredicateWrite
-			if d.cfg.Rows { // with this share half of the rows are there
-				switch d.rng.IntN(6) {
-				case 0:
-					s.Delete = true
-				case 1, 2:
-					row := d.key()
-					d.add(record.Read, row)
-					s = Step{Kind: record.Write, Item: row}
-				}
-			}
+			s.Kind, s.Set = record.PredicateWrite, d.tuple()
 		}
 		d.steps = append(d.steps, s)
 	}
+}
+
+// tuple draws what a row of Predicates holds.
+func (d *Drawer) tuple() Tuple { return Tuple{1 + d.rng.IntN(d.cfg.Keys), 1 + d.rng.IntN(d.cfg.Keys)} }
+
+// A row of Booking says from which time of the day on a resource is taken, for bookingTime.
+const (
+	bookingDay  = 24
+	bookingTime = 4
+)
+
+// booking looks n times at what overlaps a span of a resource's time, or cancels that, or books the span if nothing
+// does.
+func (d *Drawer) booking(n int) {
+	resource, kind := 1+d.key()/(bookingDay/bookingTime), d.kind(record.Write)
+	for i := 0; i < n && (i == 0 || kind == record.Read); i++ {
+		start := 1 + d.rng.IntN(bookingDay-bookingTime+1)
+		d.steps = append(d.steps, Step{Kind: record.PredicateRead, Low: Tuple{resource, max(1, start-bookingTime+1)},
+			High: Tuple{resource, start + bookingTime - 1}})
+		switch {
+		case kind == record.Read:
+		case d.rng.IntN(4) == 0:
+			d.steps[0].Kind = record.PredicateWrite
+		default:
+			d.steps = append(d.steps, Step{Kind: record.Write, Set: Tuple{resource, start}, Insert: true})
+		}
+	}
+}
+
+// First is what the columns of an item hold at first.
+func (d *Drawer) First() Tuple {
+	if d.cfg.Workload != Predicates {
+		return Tuple{}
+	}
+	return d.tuple()
 }
 
 // key draws a key, or gives the one that the transaction has to keep to.

@@ -18,7 +18,7 @@ type Generator struct {
 	lists   lists
 	choice  choice  // of versions, for levels that choose
 	twitter twitter // for CTwitter
-	rows    rows    // for Predicates
+	rows    rows    // of a workload that has them
 	drawer  *Drawer
 
 	common Sampler // the common values' popularity, for Duplicates
@@ -95,8 +95,9 @@ func New(cfg Config) (*Generator, error) {
 	case CTwitter:
 		g.twitter = newTwitter(cfg.Keys)
 		g.store = registers{names: g.twitter.names(), table: table[cell]{tabled: make([]cell, 2*cfg.Keys)}}
-	case Predicates:
-		g.rows = newRows(cfg.Keys)
+	case Predicates, Booking:
+		values := 1 + max(cfg.Keys, bookingDay)
+		g.rows = rows{counts: [2][]int32{make([]int32, values), make([]int32, values)}}
 	case Mix:
 		g.store, g.lists = newRegisters(cfg.Keys), newLists(max(1, cfg.Keys/mixLists))
 	default:

@@ -120,8 +120,8 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 		{Level: SI, Workload: CTwitter, Keys: 40, UnknownRate: 0.01, AbortRate: 0.05},
 		{Level: SER, Workload: Predicates, Keys: 200, UnknownRate: 0.01, AbortRate: 0.05},
 		{Level: SI, Workload: Predicates, Keys: 400, Operations: 2, UnknownRate: 0.01},
-		{Level: SER, Workload: Predicates, Rows: true, Initial: record.InitialAbsent, Keys: 50, Operations: 4, UnknownRate: 0.01, AbortRate: 0.05},
-		{Level: StrongSI, Workload: Predicates, Rows: true, Initial: record.InitialAbsent, Keys: 100, Operations: 3, UnknownRate: 0.01},
+		{Level: SER, Workload: Booking, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01, AbortRate: 0.05},
+		{Level: StrongSI, Workload: Booking, Initial: record.InitialAbsent, Keys: 50, Operations: 3, UnknownRate: 0.01},
 	} {
 		t.Run(fmt.Sprintf("%v %v %v", cfg.Level, cfg.Workload, cfg.Distribution), func(t *testing.T) {
 			cfg.Transactions, cfg.Seed = race.Few(5_000, 20_000), 5
@@ -154,7 +154,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 					order = append(order, verdict.Event{Txn: index[e.id], Commit: e.commit})
 				}
 			}
-			if cfg.Workload == Predicates {
+			if cfg.Workload.HasRows() {
 				h, err := predicate.Read(txns, nil, func() bool { return false })
 				if err != nil {
 					t.Fatal(err)

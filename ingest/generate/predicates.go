@@ -2,135 +2,185 @@ package generate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// rows is the state of Predicates: a table "t" with columns v1 and v2 of integers, of which ranges are read or
-// written (BlindW-Pred, Vbox 4.1). The first transaction inserts all rows. An operation is about the rows that have one
-// column within a range, of which there are up to a tenth: it reads them, or gives both columns of all of them one
-// value each, or deletes them. With Config.Rows some are about one row.
-type rows struct {
-	held   []tuple
-	counts [2][]int32 // by column, how many rows hold a value
-	loaded bool       // somebody inserts them
+// Tuple is what the two columns of a row hold. They are 0 where it is not there.
+type Tuple [2]int
+
+// columns are the names of the columns.
+func (w Workload) columns() [2]string {
+	if w == Booking {
+		return [2]string{"resource", "start"}
+	}
+	return [2]string{"v1", "v2"}
 }
 
-// tuple is what a row holds. Its columns are 0 until it is there.
+// Row is what records show of a row; Null where it is not there. Number, if it is not 0, is one more column.
+func (w Workload) Row(t Tuple, number int64) record.Value {
+	if t == (Tuple{}) {
+		return record.Null
+	}
+	held := map[string]record.Value{}
+	for c, name := range w.columns() {
+		held[name] = record.Int(int64(t[c]))
+	}
+	if number != 0 {
+		held["number"] = record.Int(number)
+	}
+	return record.ObjectOf(held)
+}
+
+// Where is the condition of a step, as records have it.
+func (w Workload) Where(s Step) string {
+	if s.High == (Tuple{}) {
+		return "true"
+	}
+	var all []string
+	for c, name := range w.columns() {
+		switch s.High[c] {
+		case 0:
+		case s.Low[c]:
+			all = append(all, fmt.Sprintf("%s == %d", name, s.Low[c]))
+		default:
+			all = append(all, fmt.Sprintf("%s >= %d && %s <= %d", name, s.Low[c], name, s.High[c]))
+		}
+	}
+	return strings.Join(all, " && ")
+}
+
+// Did is what records have of a predicate write: what the rows were given, Null if they were deleted, and which; nil:
+// it is not known.
+func Did(set record.Value, hit []string) record.Value {
+	does := map[string]record.Value{"set": set}
+	if set.IsNull() {
+		does = map[string]record.Value{"delete": {Kind: record.KindBool, Text: "true"}}
+	}
+	if hit != nil {
+		keys := []byte{'['}
+		for i, key := range hit {
+			if i > 0 {
+				keys = append(keys, ',')
+			}
+			keys = record.AppendJSONString(keys, key)
+		}
+		does[record.Hit] = record.Value{Kind: record.KindList, Text: string(append(keys, ']'))}
+	}
+	return record.ObjectOf(does)
+}
+
+// rows is the state of a table "t", of which rows are read or written by conditions on its columns. With Predicates the
+// first transaction inserts all, and a condition is about up to a tenth of them (BlindW-Pred, Vbox 4.1).
+type rows struct {
+	held   []tuple    // what somebody has inserted, or is about to
+	there  []int      // which of them are there, sorted
+	counts [2][]int32 // by column, how many rows hold a value
+	loads  bool       // somebody does, with Predicates
+}
+
+// tuple is what a row holds.
 type tuple struct {
-	columns   [2]int32
+	columns   Tuple
 	committed int64 // the step of the last write
 }
 
-// ask is a condition, or a row, and what is given to the rows that match: nothing for a read, zeros for a delete.
+// ask is a step about rows.
 type ask struct {
-	column    int
-	low, high int32
-	set       [2]int32
-	hit       []int32 // of a write, once it was executed; the one row
-}
-
-func newRows(n int) rows {
-	return rows{held: make([]tuple, n), counts: [2][]int32{make([]int32, n+1), make([]int32, n+1)}}
+	Step
+	hit []int // those that it has written
 }
 
 // asking decides what transaction t asks of the rows.
 func (g *Generator) asking(t *running) {
-	w, n := &g.rows, len(g.rows.held)
-	if t.asks = nil; !w.loaded {
-		w.loaded = true
-		t.asks = make([]ask, n)
-		for i := range t.asks {
-			t.asks[i] = ask{set: g.tuple(), hit: []int32{int32(i)}}
-			g.ops = append(g.ops, record.Op{Kind: record.Write, Key: rowName(int32(i)), Value: rowValue(t.asks[i].set)})
+	w, of := &g.rows, g.cfg.Workload
+	var steps []Step
+	if of == Predicates && !w.loads {
+		w.loads = true
+		for range g.cfg.Keys {
+			steps = append(steps, Step{Kind: record.Write, Set: g.drawer.First(), Insert: true})
 		}
-		return
+	} else {
+		steps = g.drawer.Draw()
 	}
-	for _, s := range g.drawer.Draw() {
-		a, op := ask{}, record.Op{Kind: s.Kind}
-		if s.Range == 0 {
-			a.hit, op.Key = []int32{int32(s.Item)}, rowName(int32(s.Item))
-		} else {
-			a.column, a.low = s.Column, int32(s.Item)
-			left := int32(s.Range)
-			for a.high = a.low; int(a.high) < n; a.high++ {
-				if left -= w.counts[a.column][a.high]; left < w.counts[a.column][a.high+1] {
-					break
-				}
-			}
-			op.Key, op.Where = "t", fmt.Sprintf("v%d >= %d && v%d <= %d", a.column+1, a.low, a.column+1, a.high)
-		}
-		if s.Kind != record.Read && s.Kind != record.PredicateRead && !s.Delete {
-			a.set = g.tuple()
-		}
+	t.asks = make([]ask, len(steps))
+	for i, s := range steps {
+		op := record.Op{Kind: s.Kind, Key: "t"}
 		if s.Kind == record.Write {
-			op.Value = rowValue(a.set)
+			op.Value = of.Row(s.Set, 0)
+		} else {
+			if of == Predicates {
+				w.shorten(&s)
+			}
+			op.Where = of.Where(s)
 		}
+		t.asks[i].Step = s
 		g.ops = append(g.ops, op)
-		t.asks = append(t.asks, a)
 	}
 }
 
-// tuple draws the columns of a row.
-func (g *Generator) tuple() [2]int32 {
-	n := len(g.rows.held)
-	return [2]int32{1 + int32(g.rng.IntN(n)), 1 + int32(g.rng.IntN(n))}
+// shorten ends the span of a condition where as many rows were within as it has values.
+func (w *rows) shorten(s *Step) {
+	c := 0
+	if s.High[0] == 0 {
+		c = 1
+	}
+	left, counts := s.High[c]-s.Low[c]+1, w.counts[c]
+	for s.High[c] = s.Low[c]; s.High[c] < len(counts)-1; s.High[c]++ {
+		if left -= int(counts[s.High[c]]); left < int(counts[s.High[c]+1]) {
+			break
+		}
+	}
 }
 
-func rowName(i int32) string { return "t:" + strconv.Itoa(int(i)) }
+func rowName(i int) string { return "t:" + strconv.Itoa(i) }
 
-// rowValue is what a row holds; Null where it is not there.
-func rowValue(columns [2]int32) record.Value {
-	if columns == [2]int32{} {
-		return record.Null
+// meets tells whether a row that holds columns is one that a step asks for.
+func (s *Step) meets(columns Tuple) bool {
+	for c, v := range columns {
+		if v == 0 || s.High[c] != 0 && (v < s.Low[c] || v > s.High[c]) {
+			return false
+		}
 	}
-	return record.Value{Kind: record.KindObject, Text: fmt.Sprintf(`{"v1":%d,"v2":%d}`, columns[0], columns[1])}
+	return true
 }
 
 // query fills in what transaction t reads, and which rows its conditions match, now.
 func (g *Generator) query(t *running) {
-	own := map[int32][2]int32{}
-	holds := func(r int32) [2]int32 {
-		if columns, mine := own[r]; mine {
-			return columns
-		}
-		return g.rows.held[r].columns
-	}
+	w, of, own, meets := &g.rows, g.cfg.Workload, map[int]Tuple{}, false
 	for i := range t.asks {
 		a, op := &t.asks[i], &t.record.Ops[i]
-		switch op.Kind {
-		case record.Read:
-			op.Value, a.hit = rowValue(holds(a.hit[0])), nil
+		if op.Kind == record.Write {
+			if meets {
+				t.asks, t.record.Ops = t.asks[:i], t.record.Ops[:i:i]
+				return
+			}
+			op.Key, a.hit = rowName(len(w.held)), []int{len(w.held)}
+			w.held = append(w.held, tuple{})
 			continue
-		case record.Write:
-			own[a.hit[0]] = a.set
-			continue
 		}
-		found, hit := map[string]record.Value{}, []byte{'['}
-		for r := range int32(len(g.rows.held)) {
-			columns := holds(r)
-			if v := columns[a.column]; v < a.low || v > a.high {
-				continue
+		found, hit := map[string]record.Value{}, []string{}
+		for _, r := range w.there {
+			columns := w.held[r].columns
+			if set, mine := own[r]; mine {
+				columns = set
 			}
-			if op.Kind == record.PredicateRead {
-				found[rowName(r)] = rowValue(columns)
-				continue
-			}
-			if len(hit) > 1 {
-				hit = append(hit, ',')
-			}
-			hit = record.AppendJSONString(hit, rowName(r))
-			a.hit, own[r] = append(a.hit, r), a.set
-		}
-		if op.Kind == record.PredicateWrite {
-			found[record.Hit] = record.Value{Kind: record.KindList, Text: string(append(hit, ']'))}
-			if found["set"] = rowValue(a.set); found["set"].IsNull() {
-				delete(found, "set")
-				found["delete"] = record.Value{Kind: record.KindBool, Text: "true"}
+			switch {
+			case !a.meets(columns):
+			case op.Kind == record.PredicateRead:
+				found[rowName(r)] = of.Row(columns, 0)
+			default:
+				hit = append(hit, rowName(r))
+				a.hit, own[r] = append(a.hit, r), a.Set
 			}
 		}
-		op.Value = record.ObjectOf(found)
+		if op.Value = record.ObjectOf(found); op.Kind == record.PredicateWrite {
+			op.Value = Did(of.Row(a.Set, 0), hit)
+		}
+		meets = len(found)+len(hit) > 0
 	}
 }
 
@@ -151,12 +201,18 @@ func (w *rows) happen(t *running, step int64) {
 	for _, a := range t.asks {
 		for _, r := range a.hit {
 			h := &w.held[r]
+			switch at, isThere := slices.BinarySearch(w.there, r); {
+			case isThere && a.Set == Tuple{}:
+				w.there = slices.Delete(w.there, at, at+1)
+			case !isThere && a.Set != Tuple{}:
+				w.there = slices.Insert(w.there, at, r)
+			}
 			for c, v := range h.columns {
-				if w.counts[c][a.set[c]]++; v != 0 {
+				if w.counts[c][a.Set[c]]++; v != 0 {
 					w.counts[c][v]--
 				}
 			}
-			*h = tuple{a.set, step}
+			*h = tuple{a.Set, step}
 		}
 	}
 }

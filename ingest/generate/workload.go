@@ -13,7 +13,7 @@ const opsChunk = 4096
 // writes. What it reads is filled in when it does.
 func (g *Generator) work(t *running) {
 	most := max(2*g.cfg.Operations, miniMax)
-	if g.cfg.Workload == Bank || g.cfg.Workload == Predicates && !g.rows.loaded {
+	if g.cfg.Workload == Bank || g.cfg.Workload == Predicates && !g.rows.loads {
 		most = max(most, g.cfg.Keys)
 	}
 	g.room(most)
@@ -21,7 +21,7 @@ func (g *Generator) work(t *running) {
 	switch g.cfg.Workload {
 	case CTwitter:
 		g.tweeting(t)
-	case Predicates:
+	case Predicates, Booking:
 		g.asking(t)
 	default:
 		for _, s := range g.drawer.Draw() {

@@ -145,6 +145,7 @@ type client struct {
 	follows     bool          // the next transaction reads what the last one has left
 	ahead       time.Duration // how many rounds have been used before they began
 	absent      []string      // registers that the transaction in work saw not to be there
+	meets       bool          // what it asked for last met a row
 	bank        bank          // what the transaction in work has seen of accounts
 	failure     error         // of the transaction in work
 	entry       *entry        // of the transaction in work, or the last one
@@ -386,13 +387,15 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		return err
 	}
 	c.absent, c.bank = c.absent[:0], bank{seen: map[string]int64{}}
-	c.entry.hides = g.config.Workload == generate.Predicates
+	c.entry.hides, c.meets = g.config.Workload.HasRows(), false
 	for i := 0; i < len(steps); {
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
 		}
 		some := steps[i : i+c.together(steps[i:])]
-		i += len(some)
+		if i += len(some); some[0].Insert && c.meets {
+			return nil
+		}
 		// What a predicate write hit is known before the commit, so that it is where that has no answer.
 		if e, ok := c.session.(target.Ender); ok && i == len(steps) && some[0].Kind != record.PredicateWrite {
 			e.Last()
@@ -454,9 +457,12 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 	}
 	ops := make([]*target.Op, len(steps))
 	for i, s := range steps {
-		op := &target.Op{Kind: s.Kind, Item: g.item(s)}
+		if s.Insert {
+			s.Item = int(g.inserted.Add(1)) - 1
+		}
+		op := &target.Op{Kind: s.Kind, Item: g.item(s), Create: s.Insert}
 		if ops[i] = op; op.Kind != record.Read {
-			op.Value = c.value(g, op.Item)
+			op.Value = c.value(g, op.Item, s.Set)
 		}
 		if at := slices.Index(c.absent, op.Item.Name); op.Kind == record.Write && at >= 0 {
 			c.absent[at], op.Create = "", true
@@ -486,41 +492,33 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 // ask reads, writes or deletes the rows for which a condition is true. Which were met is recorded where that was
 // answered; what was refused may have been seen by others until then.
 func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, s generate.Step) error {
-	asked := target.Condition{Registers: g.items, Column: s.Column, Low: int64(s.Item), High: int64(s.Item + s.Range - 1),
-		Delete: s.Delete}
-	does := map[string]record.Value{}
-	writes := s.Kind == record.PredicateWrite
-	switch {
-	case s.Delete:
-		does["delete"] = record.Value{Kind: record.KindBool, Text: "true"}
-	case writes:
-		asked.Set = c.value(g, target.Item{})
-		does["set"] = g.shown(record.Int(asked.Set))
+	asked := target.Condition{Registers: g.items, Low: s.Low, High: s.High}
+	writes, set := s.Kind == record.PredicateWrite, record.Null
+	if asked.Delete = writes && s.Set == (generate.Tuple{}); writes && !asked.Delete {
+		asked.Set = c.value(g, target.Item{}, s.Set)
+		set = g.shown(record.Int(asked.Set))
 	}
 	found, err := c.session.(target.Asker).Where(ctx, asked)
 	if err != nil && !writes {
 		return err
 	}
-	hit := []byte{'['}
+	rows, hit := map[string]record.Value{}, []string{}
 	for i, v := range found {
-		c.entry.read(v)
-		switch {
-		case v.IsNull():
-		case !writes:
-			does[c.called(g.items[i])] = g.shown(v)
-		default:
-			if len(hit) > 1 {
-				hit = append(hit, ',')
-			}
-			hit = record.AppendJSONString(hit, c.called(g.items[i]))
+		if c.entry.read(v); !v.IsNull() {
+			key := c.called(g.items[i])
+			rows[key], hit = g.shown(v), append(hit, key)
 		}
 	}
-	if writes && err == nil {
-		does[record.Hit] = record.Value{Kind: record.KindList, Text: string(append(hit, ']'))}
+	c.meets = len(hit) > 0
+	does := record.ObjectOf(rows)
+	switch {
+	case writes && err != nil:
+		does = generate.Did(set, nil)
+	case writes:
+		does = generate.Did(set, hit)
 	}
 	table, _, _ := strings.Cut(c.called(g.items[0]), ":")
-	t.Where(s.Kind, table, fmt.Sprintf("v%d >= %d && v%d <= %d", s.Column+1, asked.Low, s.Column+1, asked.High),
-		record.ObjectOf(does))
+	t.Where(s.Kind, table, g.config.Workload.Where(s), does)
 	return err
 }
 
@@ -559,21 +557,19 @@ func (b *bank) wrongTotal(accounts int) bool {
 	return len(b.seen) == accounts && total != 0
 }
 
-// value is what is written to an item next.
-func (c *client) value(g *group, item target.Item) int64 {
-	v := c.content(g, item, c.values.Add(1))
+// value is what is written to an item next; to a row, with its columns.
+func (c *client) value(g *group, item target.Item, columns generate.Tuple) int64 {
+	v := c.content(g, item, columns, c.values.Add(1))
 	c.closure.writes(c.entry, v)
 	return v
 }
 
 // content is what an item is given, with a number that is in no other.
-func (c *client) content(g *group, item target.Item, v int64) int64 {
-	switch g.config.Workload {
-	case generate.Predicates:
-		column := func() int64 { return 1 + c.rng.Int64N(int64(g.config.Keys)) }
-		return v<<target.ColumnsBits | column()<<target.ColumnBits | column()
-	case generate.Bank:
-	default:
+func (c *client) content(g *group, item target.Item, columns generate.Tuple, v int64) int64 {
+	switch {
+	case g.config.Workload.HasRows():
+		return v<<target.ColumnsBits | int64(columns[1])<<target.ColumnBits | int64(columns[0])
+	case g.config.Workload != generate.Bank:
 		return v
 	}
 	balance, isKnown := c.bank.seen[item.Name]
@@ -594,21 +590,23 @@ type group struct {
 	config generate.Config
 	items  []target.Item // the registers, then the lists
 	lists  int           // where these begin
-	left   int           // transactions that it is used for still
-	users  int           // transactions in work
+	// inserted is how many of the items were inserted, of which at first there are none.
+	inserted atomic.Int64
+	left     int // transactions that it is used for still
+	users    int // transactions in work
 }
 
 // sparse tells whether some registers are not there before they are written.
-func (g *group) sparse() bool { return g.config.Workload == generate.Ranges || g.config.Rows }
+func (g *group) sparse() bool { return g.config.Workload == generate.Ranges }
 
 // shown is a value as records have it: a row's with its columns.
 func (g *group) shown(v record.Value) record.Value {
-	if g.config.Workload != generate.Predicates || v.IsNull() {
+	if !g.config.Workload.HasRows() || v.IsNull() {
 		return v
 	}
-	columns := target.ColumnsOf(v.Num)
-	return record.ObjectOf(map[string]record.Value{"v1": record.Int(columns & (1<<target.ColumnBits - 1)),
-		"v2": record.Int(columns >> target.ColumnBits), "value": v})
+	columns := int(target.ColumnsOf(v.Num))
+	return g.config.Workload.Row(generate.Tuple{columns & (1<<target.ColumnBits - 1), columns >> target.ColumnBits},
+		v.Num>>target.ColumnsBits)
 }
 
 // item is the item that a step is about.
@@ -619,9 +617,20 @@ func (g *group) item(s generate.Step) target.Item {
 	return g.items[s.Item]
 }
 
+// used are the items that may be there.
+func (g *group) used() []target.Item {
+	if g.config.Workload == generate.Booking {
+		return g.items[:g.inserted.Load()]
+	}
+	return g.items
+}
+
 // snapshot is reads of all items, from the given one on.
 func (g *group) snapshot(from, most int) []generate.Step {
 	var steps []generate.Step
+	if g.config.Workload == generate.Booking {
+		return append(steps, generate.Step{Kind: record.PredicateRead})
+	}
 	for i := range min(most, len(g.items)) {
 		s := generate.Step{Kind: record.Read, Item: (from + i) % len(g.items)}
 		if s.Item >= g.lists {
@@ -692,7 +701,7 @@ func (gs *groups) leave(g *group) {
 		select {
 		case gs.past <- g:
 		default:
-			gs.unread = append(gs.unread, g.items...)
+			gs.unread = append(gs.unread, g.used()...)
 		}
 	}
 }
@@ -805,12 +814,16 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 	cfg := k.workloads[n%len(k.workloads)]
 	d := generate.NewDrawer(cfg, k.rng)
 	g := &group{config: cfg, left: k.cfg.Group, lists: d.Registers()}
-	digits := len(strconv.Itoa(d.Registers() - 1)) // so that the order of the names is that of the numbers
+	registers := d.Registers()
+	if cfg.Workload == generate.Booking {
+		registers = k.cfg.Group // a transaction inserts one at most
+	}
+	digits := len(strconv.Itoa(registers - 1)) // so that the order of the names is that of the numbers
 	between := "."
-	if cfg.Workload == generate.Predicates {
+	if cfg.Workload.HasRows() {
 		between = ":" // a row of a table
 	}
-	for i := range d.Registers() {
+	for i := range registers {
 		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sk%d%s%0*d", k.run, n, between, digits, i)})
 	}
 	for i := range d.Lists() {
@@ -819,13 +832,16 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 	if !k.connect(ctx) {
 		return nil, nil
 	}
-	if _, ok := k.session.(target.Asker); !ok && cfg.Workload == generate.Predicates {
+	if _, ok := k.session.(target.Asker); !ok && cfg.Workload.HasRows() {
 		return nil, &target.Error{Option: "--workload",
 			What: "the database does not tell which rows a statement with a condition meets, as those of " +
 				cfg.Workload.String() + " are", Do: "use another"}
 	}
+	if cfg.Workload == generate.Booking {
+		return g, nil // nothing is there at first
+	}
 	if k.record(true, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
-		return k.create(ctx, t, g)
+		return k.create(ctx, t, g, d)
 	}) != record.Committed {
 		_ = feed.Sleep(ctx, 100*time.Millisecond)
 		return nil, nil
@@ -834,7 +850,8 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 }
 
 // create writes all items of a group, and every other one of those that need not be there.
-func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) (record.Status, target.Reason) {
+func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group, d *generate.Drawer) (record.Status,
+	target.Reason) {
 	var ops []*target.Op
 	for i, item := range g.items {
 		if g.sparse() && i%2 == 1 {
@@ -842,7 +859,7 @@ func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) 
 		}
 		op := &target.Op{Kind: record.Write, Create: true, Item: item}
 		if !item.List { // a list is empty at first, which is no write
-			op.Value = k.value(g, item)
+			op.Value = k.value(g, item, d.First())
 			t.Write(k.called(item), g.shown(record.Int(op.Value)))
 		}
 		ops = append(ops, op)
@@ -875,7 +892,7 @@ func (s *sweeper) remove(ctx context.Context, g *group) {
 		}
 		cancel()
 	}
-	s.undone = append(s.undone, g.items...)
+	s.undone = append(s.undone, g.used()...)
 	s.discard(ctx)
 }
 

@@ -305,16 +305,17 @@ func TestPartFindsItsRecords(t *testing.T) {
 // TestOrderOfPredicates: histories of which the times say nearly in which order they ran are decided, and no register is made.
 func TestOrderOfPredicates(t *testing.T) {
 	for _, c := range []struct {
-		at          generate.Level
-		asked       []verdict.Level
-		rows, timed bool
+		at    generate.Level
+		asked []verdict.Level
+		of    generate.Workload
+		timed bool
 	}{
-		{generate.SSER, []verdict.Level{verdict.SSER, verdict.SER}, false, true},
-		{generate.SER, []verdict.Level{verdict.SER, verdict.CC}, false, true},
-		{generate.SSER, []verdict.Level{verdict.SSER}, true, true},
-		{generate.SSER, []verdict.Level{verdict.SER, verdict.SI}, false, false},
+		{generate.SSER, []verdict.Level{verdict.SSER, verdict.SER}, generate.Predicates, true},
+		{generate.SER, []verdict.Level{verdict.SER, verdict.CC}, generate.Predicates, true},
+		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Booking, true},
+		{generate.SSER, []verdict.Level{verdict.SER, verdict.SI}, generate.Predicates, false},
 	} {
-		g, err := generate.New(generate.Config{Level: c.at, Workload: generate.Predicates, Transactions: 400, Keys: 300, Seed: 1, Operations: 2, Rows: c.rows, NoTimes: !c.timed, AbortRate: 0.05, UnknownRate: 0.01})
+		g, err := generate.New(generate.Config{Level: c.at, Workload: c.of, Transactions: 400, Keys: 300, Seed: 3, Operations: 2, NoTimes: !c.timed, AbortRate: 0.05, UnknownRate: 0.01})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -111,17 +111,22 @@ func (s *statements) Scan(ctx context.Context, registers []Item) ([]record.Value
 // does.
 func (s *statements) Where(ctx context.Context, c Condition) ([]record.Value, error) {
 	first, last, out := c.Registers[0].Name, c.Registers[len(c.Registers)-1].Name, absent(c.Registers)
-	rows, within := s.said.key+", value", " where "+s.said.key+" between ? and ? and value"
-	asked := fmt.Sprintf("%s >> %d & %d between ? and ?", within, c.Column*ColumnBits, 1<<ColumnBits-1)
-	all := []statement{{sql: "select " + rows + " from " + s.said.table + asked,
-		args: []any{first, last, c.Low, c.High}, row: put(out, c.Registers)}}
+	rows, within := s.said.key+", value", " where "+s.said.key+" between ? and ?"
+	asked, args := within, []any{first, last}
+	for i, high := range c.High {
+		if high != 0 {
+			asked += fmt.Sprintf(" and value >> %d & %d between ? and ?", i*ColumnBits, 1<<ColumnBits-1)
+			args = append(args, c.Low[i], high)
+		}
+	}
+	all := []statement{{sql: "select " + rows + " from " + s.said.table + asked, args: args, row: put(out, c.Registers)}}
 	switch {
 	case c.Delete:
 		all[0].sql = "delete from " + s.said.table + asked + " returning " + rows
 	case c.Set != 0:
-		all = []statement{{sql: "update " + s.said.table + " set value = ?" + asked,
-			args: []any{c.Set, first, last, c.Low, c.High}}, {sql: "select " + rows + " from " + s.said.table + within + " = ?",
-			args: []any{first, last, c.Set}, row: put(out, c.Registers)}}
+		all = []statement{{sql: "update " + s.said.table + " set value = ?" + asked, args: slices.Insert(args, 0, any(c.Set))},
+			{sql: "select " + rows + " from " + s.said.table + within + " and value = ?", args: []any{first, last, c.Set},
+				row: put(out, c.Registers)}}
 	}
 	return out, s.run(ctx, all...)
 }

@@ -29,6 +29,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -95,10 +96,9 @@ type Asker interface {
 // Condition is what a statement asks of rows, and does to them: it returns them, unless there is something that they
 // are given, or they are deleted.
 type Condition struct {
-	Registers []Item // in whose range of names there is no other
-	Column    int    // of what they hold: 0 or 1
-	Low, High int64  // the least and the greatest value that it is asked for
-	Set       int64  // 0: nothing
+	Registers []Item         // in whose range of names there is no other
+	Low, High generate.Tuple // as a step has them
+	Set       int64          // 0: nothing
 	Delete    bool
 }
 
