@@ -33,7 +33,7 @@ func TestPredicateWriteIsAnyKey(t *testing.T) {
 		t.Fatalf("with what it hit: x %v, y %v, z %v", f.State("x"), f.State("y"), f.State("z"))
 	}
 	f.Forget(txnOf(2, record.Op{Kind: record.PredicateWrite}), 2)
-	g, err := Restore(Options{}, f.Snapshot(nil))
+	g, err := Restore(Options{}, snapshotOf(f))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestWide(t *testing.T) {
 		if _, ok := f.All(keys); ok {
 			t.Fatalf("spilling %v: all are given, of %d bytes", spilling, f.Stats().Bytes)
 		}
-		g, err := Restore(opt, f.Snapshot(nil))
+		g, err := Restore(opt, snapshotOf(f))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestWide(t *testing.T) {
 			t.Errorf("with %d bytes, round %d: all are given: %v", f.Stats().Bytes, i, ok)
 		}
 	}
-	g, err := Restore(Options{MaxPerKey: 1}, f.Snapshot(nil))
+	g, err := Restore(Options{MaxPerKey: 1}, snapshotOf(f))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestAbsentKeysCountForNothing(t *testing.T) {
 	if err := f.Answer("nothing", nil); err != nil {
 		t.Fatal(err)
 	}
-	g, err := Restore(Options{Spilling: true, MaxKeys: 1}, f.Snapshot(nil))
+	g, err := Restore(Options{Spilling: true, MaxKeys: 1}, snapshotOf(f))
 	if err != nil {
 		t.Fatal(err)
 	}

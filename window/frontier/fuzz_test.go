@@ -23,7 +23,7 @@ func filled(opt Options, txns int) *Frontier {
 // be used and kept, and is the same when that is restored.
 func FuzzRestore(f *testing.F) {
 	for _, n := range []int{0, 1, 40} {
-		f.Add(filled(Options{}, n).Snapshot(nil))
+		f.Add(snapshotOf(filled(Options{}, n)))
 	}
 	g := filled(Options{Spilling: true, MaxKeys: 4}, 20)
 	kvs := g.Spill(5)
@@ -33,7 +33,7 @@ func FuzzRestore(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	f.Add(g.Snapshot(nil))
+	f.Add(snapshotOf(g))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		g, err := Restore(Options{}, b)
 		if err != nil {
@@ -41,7 +41,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		before, ok := g.All(1 << 20)
 		g.Forget(&record.Transaction{Session: "s", Seq: 1, HasSeq: true, ID: "s#1", Ops: []record.Op{{Kind: record.Write, Key: "key 1", Value: record.Int(1)}}}, 1)
-		h, err := Restore(Options{}, g.Snapshot(nil))
+		h, err := Restore(Options{}, snapshotOf(g))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if g.Answer(key, b) == nil {
 			g.Stubs(key, "key 1")
-			if _, err := Restore(Options{}, g.Snapshot(nil)); err != nil {
+			if _, err := Restore(Options{}, snapshotOf(g)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -78,7 +78,7 @@ func FuzzAnswer(f *testing.F) {
 
 // A snapshot that is cut is an error, wherever.
 func TestCutSnapshots(t *testing.T) {
-	whole := filled(Options{}, 30).Snapshot(nil)
+	whole := snapshotOf(filled(Options{}, 30))
 	if _, err := Restore(Options{}, whole); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestCutSnapshots(t *testing.T) {
 // nothing has changed.
 func TestDamagedAnswers(t *testing.T) {
 	g := filled(Options{Spilling: true, MaxKeys: 1}, 60)
-	early, err := Restore(Options{Spilling: true}, g.Snapshot(nil))
+	early, err := Restore(Options{Spilling: true}, snapshotOf(g))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -316,7 +316,7 @@ func (w *world) spill() {
 	if more := w.f.Needs(nil, asked...); len(more) > 0 {
 		w.t.Fatalf("seed %d: %v have left memory, but were asked for", w.seed, more)
 	}
-	if r, err := Restore(w.opt, w.f.Snapshot(nil)); err != nil || len(r.Needs(nil, asked...)) > 0 {
+	if r, err := Restore(w.opt, snapshotOf(w.f)); err != nil || len(r.Needs(nil, asked...)) > 0 {
 		w.t.Fatalf("seed %d: after a restart %v are needed, but were known before; error %v", w.seed, r.Needs(nil, asked...), err)
 	}
 	if s := w.f.Stats(); w.opt.Spilling && s.Keys > len(asked) && w.f.over(s.Keys, s.Bytes) {
@@ -325,7 +325,7 @@ func (w *world) spill() {
 }
 
 func (w *world) save() {
-	w.saved, w.savedOn = w.f.Snapshot(nil), maps.Clone(w.disk)
+	w.saved, w.savedOn = snapshotOf(w.f), maps.Clone(w.disk)
 	w.txns = w.txns[:0]
 }
 
@@ -339,7 +339,7 @@ func (w *world) crash() {
 			w.t.Fatalf("seed %d: %v", w.seed, err)
 		}
 		w.disk = maps.Clone(w.savedOn)
-		if again := w.f.Snapshot(nil); !bytes.Equal(again, w.saved) && w.f.table.free == noSlot {
+		if again := snapshotOf(w.f); !bytes.Equal(again, w.saved) && w.f.table.free == noSlot {
 			w.t.Fatalf("seed %d: what is restored gives another snapshot", w.seed)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/isowatch/isowatch/internal/wire"
 )
@@ -27,14 +28,14 @@ func (f *Frontier) code(c *wire.Coder, bodies *uint64) {
 	f.total = int(total)
 }
 
-// Snapshot appends to dst all that is in memory. What is only on disk has to be
-// there, as it is now, when the snapshot is restored.
+// Snapshot writes all that is in memory, some at a time: together it is large with many keys. What is only on disk has
+// to be there, as it is now, when the snapshot is restored.
 //
 // Cost: O(keys in memory).
-func (f *Frontier) Snapshot(dst []byte) []byte {
-	c, bodies := wire.Coder{B: append(dst, snapshotForm)}, uint64(f.table.count)
+func (f *Frontier) Snapshot(to io.Writer) error {
+	c, bodies := wire.Coder{B: []byte{snapshotForm}}, uint64(f.table.count)
 	f.code(&c, &bodies)
-	dst = c.B
+	b := c.B
 	for slot := range f.table.slots {
 		e := f.table.at(slot)
 		if e.flags&flagLive == 0 {
@@ -45,16 +46,20 @@ func (f *Frontier) Snapshot(dst []byte) []byte {
 		if e.flags&flagOnDisk != 0 {
 			same = 1
 		}
-		dst = binary.AppendUvarint(dst, uint64(len(body))<<1|same)
-		dst = append(dst, body...)
+		b = binary.AppendUvarint(b, uint64(len(body))<<1|same)
+		if b = append(b, body...); len(b) >= snapshotPart {
+			if _, err := to.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
 	}
-	return dst
+	_, err := to.Write(b)
+	return err
 }
 
-// SnapshotSize is about how many bytes Snapshot appends.
-func (f *Frontier) SnapshotSize() int {
-	return int(f.table.bytes) + 2*f.table.count + 128
-}
+// snapshotPart is about how much of a snapshot is written at once.
+const snapshotPart = 16 << 10
 
 var errDamaged = errors.New("frontier: the snapshot is damaged: rebuild the store")
 

@@ -1,6 +1,7 @@
 package frontier_test
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"math"
@@ -83,7 +84,11 @@ func (g *forgetting) run(t *testing.T, txns []record.Transaction) (broken map[ve
 		}
 		if g.restart {
 			var err error
-			if f, err = frontier.Restore(g.options, f.Snapshot(nil)); err != nil {
+			var b bytes.Buffer
+			if err = f.Snapshot(&b); err == nil {
+				f, err = frontier.Restore(g.options, b.Bytes())
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

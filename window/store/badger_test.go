@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -311,6 +313,34 @@ func names(t *testing.T, dir, pattern string) []string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// TestWrittenIsNotHeld: of a checkpoint that is written in parts, as that of a million keys, no whole is in memory.
+func TestWrittenIsNotHeld(t *testing.T) {
+	const parts, size = 4096, 16 << 10
+	ctx, part := t.Context(), storetest.NewEntry(1, size).Data
+	s, err := store.Open(store.Options{Path: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = s.Commit(ctx, store.Commit{Written: map[string]func(io.Writer) error{"h": func(to io.Writer) error {
+		for range parts {
+			if _, err := to.Write(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}})
+	runtime.ReadMemStats(&after)
+	if err != nil || after.TotalAlloc-before.TotalAlloc > parts*size/16 {
+		t.Errorf("%d bytes were allocated for %d: %v", after.TotalAlloc-before.TotalAlloc, parts*size, err)
+	}
+	if got, _, err := s.Checkpoint(ctx, "h"); err != nil || !bytes.Equal(got, bytes.Repeat(part, parts)) {
+		t.Errorf("%d bytes are there, want %d: %v", len(got), parts*size, err)
+	}
 }
 
 func TestLogger(t *testing.T) {

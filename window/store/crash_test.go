@@ -74,7 +74,8 @@ func victim(dir string) error {
 			c.Notices = append(c.Notices, storetest.Notices(a.ID)...)
 		}
 		c.Journal = []store.Entry{storetest.NewEntry(uint64(n+1), 50_000)}
-		c.Checkpoints = map[string][]byte{"h": storetest.NewEntry(uint64(n+1), 100_000).Data}
+		c.Checkpoints = map[string][]byte{}
+		c.Written = storetest.Written("h", storetest.NewEntry(uint64(n+1), 100_000).Data)
 		if n%manyEvery == 0 {
 			for _, name := range crowd("m") {
 				c.Checkpoints[name] = fmt.Append(nil, n)

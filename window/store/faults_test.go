@@ -29,8 +29,13 @@ func round(n int64) store.Commit {
 		Notices:     []store.Notice{{ID: fmt.Sprint("n", n), Body: fmt.Append(nil, "notice ", n)}},
 		Handled:     []store.Handled{{ID: fmt.Sprint("a", (n-1)/2), News: 1}},
 		Life:        fmt.Append(nil, "life ", n),
-		Checkpoints: map[string][]byte{"a": storetest.NewEntry(uint64(n), int(n%3)*100_000).Data},
+		Checkpoints: map[string][]byte{},
 		Drop:        uint64(max(n-1, 0)),
+	}
+	if data := storetest.NewEntry(uint64(n), int(n%3)*300_000).Data; n%2 == 0 {
+		c.Checkpoints["a"] = data
+	} else {
+		c.Written = storetest.Written("a", data)
 	}
 	if n%4 == 3 {
 		c.Checkpoints["b"] = nil

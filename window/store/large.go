@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/cespare/xxhash/v2"
 	badger "github.com/dgraph-io/badger/v4"
 )
 
@@ -18,8 +19,67 @@ const (
 	// inlineMax is what a value may have to be kept in the database.
 	inlineMax = 64<<10 + 16<<10
 	// chunk is what is written at once.
-	chunk = 1 << 20
+	chunk = 256 << 10
 )
+
+// spool makes a value of what is written to it: a file of its own if it is large.
+type spool struct {
+	w    *writer
+	buf  []byte
+	file *reference // what is in a file; nil: there is none yet
+	sum  xxhash.Digest
+}
+
+// Write takes a part of the value.
+func (p *spool) Write(b []byte) (int, error) {
+	all := len(b)
+	for len(b) > 0 {
+		n := min(len(b), chunk-len(p.buf))
+		p.buf, b = append(p.buf, b[:n]...), b[n:]
+		if len(p.buf) == chunk {
+			if err := p.flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// flush writes what is kept. The disk may have less room than was there when the commit began, as nobody knows before
+// how large the value becomes.
+func (p *spool) flush() error {
+	s := p.w.s
+	if p.file == nil {
+		p.w.files = append(p.w.files, reference{id: p.w.state.largeNext})
+		p.file = &p.w.files[len(p.w.files)-1]
+		p.w.state.largeNext++
+		p.sum.Reset()
+	}
+	if p.file.size+uint64(len(p.buf)) > LimitCheckpoint {
+		return fmt.Errorf("store: a value has more than %d bytes, which is what can be kept", LimitCheckpoint)
+	}
+	if err := s.room(int64(len(p.buf))); err != nil {
+		return err
+	}
+	if err := s.files.write(largeFile(p.file.id), int64(p.file.size), p.buf); err != nil {
+		return err
+	}
+	_, _ = p.sum.Write(p.buf) // it never fails
+	p.file.size, p.buf = p.file.size+uint64(len(p.buf)), p.buf[:0]
+	return nil
+}
+
+// end stores it under a key.
+func (p *spool) end(key []byte) error {
+	if p.file == nil && len(p.buf) <= inlineMax {
+		return p.w.put(key, seal(key, p.buf, kindInline))
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	p.file.sum = p.sum.Sum64()
+	return p.w.put(key, seal(key, p.file.encode(), kindLarge))
+}
 
 func largeFile(id uint64) string { return fmt.Sprintf("%s/%016x", largeDir, id) }
 

@@ -150,6 +150,11 @@ func (c Commit) Validate() error {
 			return err
 		}
 	}
+	for db := range c.Written {
+		if err := checkName("history", db); err != nil {
+			return err
+		}
+	}
 	for db, data := range c.Checkpoints {
 		if err := checkName("history", db); err != nil {
 			return err

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	badger "github.com/dgraph-io/badger/v4"
@@ -151,12 +152,15 @@ func (s *Badger) Spilled(ctx context.Context, db string, keys []string) ([][]byt
 // that its checkpoints end, and all of histories that it deletes. The caller
 // holds write. After a crash in between Open does it.
 func (s *Badger) forgetSpilled(c Commit) error {
-	forgotten := slices.Clone(c.Forget)
+	forgotten, replaced := slices.Clone(c.Forget), slices.Collect(maps.Keys(c.Written))
 	for db, data := range c.Checkpoints {
 		if data == nil {
 			forgotten = append(forgotten, db)
-			continue
+		} else {
+			replaced = append(replaced, db)
 		}
+	}
+	for _, db := range replaced {
 		n, err := s.generationNow(db)
 		if err == nil {
 			err = s.deleteAll(undoGeneration(db, n-1))

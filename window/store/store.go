@@ -1,7 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"maps"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -79,6 +82,8 @@ type Commit struct {
 	// deletes it together with what the history has spilled. What was spilled
 	// since the checkpoint before becomes part of this one; see Spill.
 	Checkpoints map[string][]byte
+	// Written are checkpoints too, each of which is written by a function, and never is in memory as a whole.
+	Written map[string]func(io.Writer) error
 	// Forget names histories of which nothing that was spilled is of use any more,
 	// as they begin anew with this commit.
 	Forget []string
@@ -86,6 +91,23 @@ type Commit struct {
 	// entries below it any more: they are kept as evidence only, for as long as
 	// Options.Retain and Options.MaxBytes allow.
 	Drop uint64
+}
+
+// Whole is c with what is written in its Checkpoints.
+func (c Commit) Whole() (Commit, error) {
+	c.Checkpoints = maps.Clone(c.Checkpoints)
+	for db, write := range c.Written {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return c, err
+		}
+		if c.Checkpoints == nil {
+			c.Checkpoints = map[string][]byte{}
+		}
+		c.Checkpoints[db] = b.Bytes()
+	}
+	c.Written = nil
+	return c, nil
 }
 
 // Store is implemented by Badger (Open) and by the failing twin in tests.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -38,7 +39,8 @@ func (s *Badger) commit(ctx context.Context, c Commit, tidy bool) error {
 			return err
 		}
 	}
-	for _, db := range slices.AppendSeq(slices.Clone(c.Forget), maps.Keys(c.Checkpoints)) {
+	for _, db := range slices.AppendSeq(slices.AppendSeq(slices.Clone(c.Forget), maps.Keys(c.Checkpoints)),
+		maps.Keys(c.Written)) {
 		if err := s.finishForgetting(db); err != nil {
 			return err
 		}
@@ -85,8 +87,8 @@ func (s *Badger) letGo() error {
 	return w.commit(Commit{}, true)
 }
 
-// size is about what c takes on disk. Checkpoints count twice: if there are many they are
-// written down once more, see rest.go.
+// size is about what c takes on disk, but for what is written by functions, of which nobody knows. Checkpoints count
+// twice: if there are many they are written down once more, see rest.go.
 func (c Commit) size() int64 {
 	n := int64(len(c.Life))
 	for _, e := range c.Journal {
@@ -345,15 +347,19 @@ func (w *writer) set(key, value []byte) error {
 	if len(value) <= inlineMax {
 		return w.put(key, seal(key, value, kindInline))
 	}
-	r := reference{id: w.state.largeNext, size: uint64(len(value)), sum: checksum(value)}
-	w.state.largeNext++
-	w.files = append(w.files, r)
-	for at := 0; at < len(value); at += chunk {
-		if err := w.s.files.write(largeFile(r.id), int64(at), value[at:min(at+chunk, len(value))]); err != nil {
-			return err
-		}
+	return w.setBy(key, func(to io.Writer) error {
+		_, err := to.Write(value)
+		return err
+	})
+}
+
+// setBy is set of what write writes.
+func (w *writer) setBy(key []byte, write func(io.Writer) error) error {
+	p := spool{w: w}
+	if err := write(&p); err != nil {
+		return err
 	}
-	return w.put(key, seal(key, r.encode(), kindLarge))
+	return p.end(key)
 }
 
 func (w *writer) commit(c Commit, tidy bool) error {
@@ -437,6 +443,10 @@ func (w *writer) last(c Commit, tidy bool) error {
 		count += 6
 		size += Inlined(len(data)) + 6*len(db) + 128
 	}
+	for db := range c.Written {
+		count += 6
+		size += inlineMax + 6*len(db) + 128
+	}
 	for _, db := range c.Forget {
 		count++
 		size += len(db) + 64
@@ -466,6 +476,11 @@ func (w *writer) last(c Commit, tidy bool) error {
 	}
 	for _, db := range slices.Sorted(maps.Keys(c.Checkpoints)) {
 		if err := w.checkpoint(db, c.Checkpoints[db]); err != nil {
+			return err
+		}
+	}
+	for _, db := range slices.Sorted(maps.Keys(c.Written)) {
+		if err := w.replaced(db, c.Written[db]); err != nil {
 			return err
 		}
 	}
@@ -562,13 +577,21 @@ func (w *writer) journal(c Commit, tidy bool) (*plan, error) {
 
 // checkpoint replaces the checkpoint of a history, or deletes it.
 func (w *writer) checkpoint(db string, data []byte) error {
-	key, generation := nameKey(prefixCheckpoint, db), nameKey(prefixGeneration, db)
 	if data == nil {
-		return errors.Join(w.remove(key), w.remove(generation), w.set(nameKey(prefixForget, db), nil))
+		return errors.Join(w.remove(nameKey(prefixCheckpoint, db)), w.remove(nameKey(prefixGeneration, db)),
+			w.set(nameKey(prefixForget, db), nil))
 	}
+	return w.replaced(db, func(to io.Writer) error {
+		_, err := to.Write(data)
+		return err
+	})
+}
+
+// replaced replaces the checkpoint of a history by what write writes.
+func (w *writer) replaced(db string, write func(io.Writer) error) error {
 	n, err := w.s.generation(w.txn, db)
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.set(key, data), w.set(generation, u64(n+1)))
+	return errors.Join(w.setBy(nameKey(prefixCheckpoint, db), write), w.set(nameKey(prefixGeneration, db), u64(n+1)))
 }

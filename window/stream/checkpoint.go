@@ -1,11 +1,13 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -24,18 +26,21 @@ import (
 // A checkpoint is
 //
 //	magic                 4 bytes
-//	CRC-32C of the rest   4 bytes
-//	sections              each its length as a varint, and its bytes:
+//	sections, one after the other:
 //	    header            JSON
 //	    order, cutter, frontier    as these packages have it
 //	    seeds             a packed block
 //	    fed               their number; for each the difference of its ref from the one before, that of its time, and its flags
 //	    adopted           their number; for each the difference of its ref from the one before; a packed block
+//	the sections' lengths 8 bytes each
+//	CRC-32C of all that   4 bytes
+//
+// With many keys it is large, so it is written as it is made.
 //
 // It holds no records but the seeds and those that came long ago: the others are
 // named by their entry.
 
-var checkpointMagic = []byte("iws1")
+const checkpointMagic = "iws2"
 
 // The sections.
 const (
@@ -115,13 +120,30 @@ func (c Config) identity() string {
 	return string(b)
 }
 
-// Checkpoint is all that the History knows, records apart. What was found has to be
-// taken before, by Found.
-func (h *History) Checkpoint() []byte { return h.AppendCheckpoint(nil) }
+// Checkpoint is what WriteCheckpoint writes.
+func (h *History) Checkpoint() []byte {
+	var b bytes.Buffer
+	_, _ = h.WriteCheckpoint(&b) // a buffer takes all
+	return b.Bytes()
+}
 
-// AppendCheckpoint appends Checkpoint to out: with many keys it is large, and copies of it
-// are to be spared.
-func (h *History) AppendCheckpoint(out []byte) []byte {
+// summed counts what is written.
+type summed struct {
+	to   io.Writer
+	size int
+	sum  uint32
+}
+
+func (s *summed) Write(b []byte) (int, error) {
+	s.size, s.sum = s.size+len(b), crc32.Update(s.sum, castagnoli, b)
+	return s.to.Write(b)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// WriteCheckpoint writes all that the History knows, records apart, and tells how many bytes that are. What was found
+// has to be taken before, by Found.
+func (h *History) WriteCheckpoint(to io.Writer) (size int, err error) {
 	s := h.segs
 	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples,
 		Heads: h.heads, Headed: h.headed,
@@ -159,10 +181,15 @@ func (h *History) AppendCheckpoint(out []byte) []byte {
 	if err != nil {
 		panic("stream: a header can be marshalled: " + err.Error())
 	}
-	begin := len(out)
-	out = append(append(out, checkpointMagic...), 0, 0, 0, 0)
+	w := &summed{to: to}
+	if _, err := io.WriteString(w, checkpointMagic); err != nil {
+		return 0, err
+	}
+	var lengths []byte
 	for i := range sections {
 		var b []byte
+		var err error
+		from := w.size
 		switch i {
 		case sectionHeader:
 			b = head
@@ -171,11 +198,7 @@ func (h *History) AppendCheckpoint(out []byte) []byte {
 		case sectionCutter:
 			b = s.cutter.Snapshot(nil)
 		case sectionFrontier:
-			if s.front.Spilled() || s.front.SnapshotSize() > frontierCached {
-				out = s.appendFrontier(out)
-				continue
-			}
-			b = s.snapshotFrontier()
+			err = s.front.Snapshot(w)
 		case sectionSeeds:
 			b = marshalSeeds(s.seeds)
 		case sectionFed:
@@ -185,40 +208,19 @@ func (h *History) AppendCheckpoint(out []byte) []byte {
 		case sectionAdopted:
 			b = h.marshalAdopted()
 		}
-		out = wire.AppendText(out, b)
+		if err == nil {
+			_, err = w.Write(b)
+		}
+		if err != nil {
+			return 0, err
+		}
+		lengths = binary.LittleEndian.AppendUint64(lengths, uint64(w.size-from))
 	}
-	all := out[begin:]
-	binary.LittleEndian.PutUint32(all[4:], crc32.Checksum(all[8:], crc32.MakeTable(crc32.Castagnoli)))
-	return out
-}
-
-// frontierCached is up to how many bytes a frontier's snapshot is kept for the next
-// checkpoint.
-const frontierCached = 1 << 20
-
-// snapshotFrontier is the frontier of which nothing was spilled: it changes when a
-// segment ends only.
-func (s *segments) snapshotFrontier() []byte {
-	if s.frontierAt != s.number+1 {
-		s.frontierBytes = s.front.Snapshot(s.frontierBytes[:0])
-		s.frontierAt = s.number + 1
+	if _, err := w.Write(lengths); err != nil {
+		return 0, err
 	}
-	return s.frontierBytes
-}
-
-// appendFrontier appends the section of a large frontier, with a length of five bytes.
-func (s *segments) appendFrontier(out []byte) []byte {
-	const room = 5
-	s.frontierBytes, s.frontierAt = nil, 0
-	out = slices.Grow(out, room+s.front.SnapshotSize())
-	from := len(out) + room
-	out = s.front.Snapshot(append(out, make([]byte, room)...))
-	size := uint64(len(out) - from)
-	for i := range room {
-		out[from-room+i] = byte(size>>(7*i))&0x7f | 0x80
-	}
-	out[from-1] &= 0x7f
-	return out
+	_, err = w.Write(binary.LittleEndian.AppendUint32(nil, w.sum))
+	return w.size, err
 }
 
 func marshalSeeds(seeds []record.Transaction) []byte {
@@ -335,13 +337,15 @@ func codeFed(c *wire.Coder, all *[]fed) {
 
 // split takes a checkpoint apart.
 func split(b []byte) (out [sections][]byte, err error) {
-	if len(b) < 8 || string(b[:4]) != string(checkpointMagic) ||
-		crc32.Checksum(b[8:], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(b[4:]) {
+	const tail = 8*sections + 4
+	body := len(b) - tail
+	if body < len(checkpointMagic) || string(b[:len(checkpointMagic)]) != checkpointMagic ||
+		crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
 		return out, errCheckpoint
 	}
-	r := wire.NewReader(b[8:])
+	r, lengths := wire.NewReader(b[len(checkpointMagic):body]), wire.NewReader(b[body:])
 	for i := range out {
-		out[i] = r.Bytes()
+		out[i] = r.Take(lengths.Fixed())
 	}
 	if !r.Done() {
 		return out, errCheckpoint
@@ -353,6 +357,9 @@ func split(b []byte) (out [sections][]byte, err error) {
 // not is another version's, and Restore can't read it. What is damaged is current: Restore
 // says so.
 func Current(checkpoint []byte) bool {
+	if bytes.HasPrefix(checkpoint, []byte("iws1")) {
+		return false
+	}
 	parts, err := split(checkpoint)
 	return err != nil || order.Current(parts[sectionOrder])
 }

@@ -83,9 +83,6 @@ type segments struct {
 
 	cutter *segment.Cutter
 	ended  bool // a segment has, and keys may leave memory
-	// frontierBytes are front's checkpoint when frontierAt-1 was number.
-	frontierBytes []byte
-	frontierAt    uint64
 
 	found  []Violation
 	newest int64

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/bits"
 
 	"github.com/cespare/xxhash/v2"
@@ -43,10 +44,15 @@ type checkpoint struct {
 	proved *proved
 }
 
-// appendWith is append with the state of a history in place of c.state: no copy of it is
-// made.
-func (c *checkpoint) appendWith(b []byte, h *stream.History) []byte {
-	return h.AppendCheckpoint(c.append(b))
+// write is append with the state of a history in place of c.state, which is written as it is made. It tells how many
+// bytes all are.
+func (c *checkpoint) write(to io.Writer, h *stream.History) (size int, err error) {
+	head := c.append(nil)
+	if _, err := to.Write(head); err != nil {
+		return 0, err
+	}
+	size, err = h.WriteCheckpoint(to)
+	return len(head) + size, err
 }
 
 const checkpointVersion = 1

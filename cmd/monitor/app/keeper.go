@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -75,9 +76,10 @@ type kept struct {
 	mark   mark
 }
 
-// checkpointed is a history's checkpoint, encoded.
+// checkpointed is a history's checkpoint, encoded, or what writes it.
 type checkpointed struct {
 	data  []byte
+	write func(io.Writer) error // nil: it is data
 	floor uint64
 }
 
@@ -203,7 +205,9 @@ func (k *keeper) saveWith(ctx context.Context, db string, c *checkpointed, found
 	if k.full == nil {
 		commit := store.Commit{Alerts: found, DeadLetters: letters}
 		if c != nil {
-			commit.Checkpoints = k.encoded(map[string]checkpointed{db: *c})
+			if k.origin != "" {
+				commit.Written = map[string]func(io.Writer) error{db: c.write}
+			}
 			commit.Drop = k.dropWith(db, c.floor)
 		}
 		if p != nil && k.origin != "" {
@@ -221,7 +225,11 @@ func (k *keeper) saveWith(ctx context.Context, db string, c *checkpointed, found
 		}
 	}
 	if c != nil {
-		k.fresh[db] = *c
+		var b bytes.Buffer
+		if err := c.write(&b); err != nil {
+			return err
+		}
+		k.fresh[db] = checkpointed{data: b.Bytes(), floor: c.floor}
 	}
 	k.holdAlerts(found)
 	k.holdLetters(letters)

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -31,7 +32,11 @@ func testKeeper(t *testing.T, st *memStore, held int64, dbs ...string) *keeper {
 
 func testCheckpoint(born, consumed, floor uint64) checkpointed {
 	c := checkpoint{origin: "kafka t", born: born, consumed: consumed, floor: floor, told: newTold()}
-	return checkpointed{data: c.append(nil), floor: floor}
+	data := c.append(nil)
+	return checkpointed{data: data, floor: floor, write: func(to io.Writer) error {
+		_, err := to.Write(data)
+		return err
+	}}
 }
 
 // testEntries are the entries from one number to another; the offset behind an

@@ -80,6 +80,10 @@ func (s *memStore) Commit(_ context.Context, c store.Commit) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
+	c, err := c.Whole()
+	if err != nil {
+		return err
+	}
 	if s.full {
 		return fmt.Errorf("the twin: %w", store.ErrFull)
 	}

@@ -267,6 +267,7 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 			return h, err
 		}
 		h, err := stream.Restore(cfg, c.state, loader(ctx, in.keeper))
+		c.state = nil // it may be large
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -59,7 +60,6 @@ type worker struct {
 	saved    time.Time     // when the last checkpoint was written
 	dirty    int           // records taken since
 	space    time.Duration // the least time until the next one
-	size     int           // of the last one
 	oldest   int64         // the first time that the stream had
 
 	piece      piece             // of what is told
@@ -109,8 +109,6 @@ const (
 	// checkpointBytes is how many bytes of checkpoints are written a second at most:
 	// with a million keys one is some 70 MB.
 	checkpointBytes = 8 << 20
-	// checkpointHead is about what one has before the history's state.
-	checkpointHead = 4 << 10
 )
 
 // run works until the queue is closed, or ctx ends: then at once. When going ends, it
@@ -277,12 +275,15 @@ func (w *worker) save(ctx context.Context) error {
 	}
 	c := checkpoint{origin: w.origin, config: w.config, born: w.born, coverage: w.coverage, whole: w.whole,
 		consumed: w.consumed.Load(), floor: w.history.Floor(), told: w.told}
-	data := c.appendWith(make([]byte, 0, w.size+w.size/8+checkpointHead), w.history)
-	w.size = len(data)
-	w.space = time.Duration(len(data)) * time.Second / checkpointBytes
-	if err := w.keeper.save(ctx, w.db, &checkpointed{data: data, floor: c.floor}, nil, nil); err != nil {
+	size := 0
+	write := func(to io.Writer) (err error) {
+		size, err = c.write(to, w.history)
+		return err
+	}
+	if err := w.keeper.save(ctx, w.db, &checkpointed{write: write, floor: c.floor}, nil, nil); err != nil {
 		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
+	w.space = time.Duration(size) * time.Second / checkpointBytes
 	w.spend(workCheckpoint, w.saved)
 	if !w.proved.follows(&c) {
 		w.proved = provedSince(&c)

@@ -249,6 +249,10 @@ func (m *memory) Commit(ctx context.Context, c store.Commit) error {
 	for i := range entries {
 		entries[i].Data = bytes.Clone(entries[i].Data)
 	}
+	c, err := c.Whole()
+	if err != nil {
+		return err
+	}
 	checkpoints := maps.Clone(c.Checkpoints)
 	for db, data := range checkpoints {
 		checkpoints[db] = bytes.Clone(data)

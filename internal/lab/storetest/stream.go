@@ -3,7 +3,10 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"testing"
 
 	"github.com/isowatch/isowatch/window/store"
@@ -173,6 +176,18 @@ func (x suite) journal(t *testing.T) {
 	same(t, []store.Entry{NewEntry(1, 5)}, x.stream(t, s).Journal)
 }
 
+// Written is a checkpoint that is written in parts.
+func Written(db string, data []byte) map[string]func(io.Writer) error {
+	return map[string]func(io.Writer) error{db: func(to io.Writer) error {
+		for part := range slices.Chunk(data, 1000) {
+			if _, err := to.Write(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
 func (x suite) checkpoints(t *testing.T) {
 	ctx := t.Context()
 	p := x.newPlace(t)
@@ -184,13 +199,24 @@ func (x suite) checkpoints(t *testing.T) {
 	s = reopen(t, p, s)
 	same(t, map[string]History{"a": {big, map[string]string{}}, "ab": {[]byte{}, map[string]string{}}},
 		x.stream(t, s).Histories)
-	commit(t, s, store.Commit{Checkpoints: map[string][]byte{"a": []byte("small"), "ab": big}})
+	commit(t, s, store.Commit{Checkpoints: map[string][]byte{"ab": big}, Written: Written("a", []byte("small"))})
 	commit(t, s, store.Commit{Checkpoints: map[string][]byte{"ab": nil}})
 	s = reopen(t, p, s)
 	same(t, map[string]History{"a": {[]byte("small"), map[string]string{}}, "ab": {nil, map[string]string{}}},
 		x.stream(t, s).Histories)
-	if err := s.Commit(ctx, store.Commit{Checkpoints: map[string][]byte{"": {1}}}); err == nil {
-		t.Error("a history without a name was committed")
+	commit(t, s, store.Commit{Written: Written("a", big)})
+	failed := errors.New("it can't be written")
+	written := Written("a", big[:len(big)/2])
+	half := written["a"]
+	written["a"] = func(to io.Writer) error { return errors.Join(half(to), failed) }
+	if err := s.Commit(ctx, store.Commit{Written: written}); !errors.Is(err, failed) {
+		t.Errorf("a checkpoint that can't be written: %v", err)
+	}
+	same(t, map[string]History{"a": {big, map[string]string{}}, "ab": {nil, map[string]string{}}}, x.stream(t, s).Histories)
+	for _, c := range []store.Commit{{Checkpoints: map[string][]byte{"": {1}}}, {Written: Written("", big)}} {
+		if err := s.Commit(ctx, c); err == nil {
+			t.Error("a history without a name was committed")
+		}
 	}
 }
 
