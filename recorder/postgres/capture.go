@@ -49,8 +49,8 @@ func New(ctx context.Context, rec *recorder.Recorder, o Options) (*Capture, erro
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	c := &Capture{rec: rec, options: o, plans: map[string][]*plan{}, unclear: map[Unclear]int64{}}
-	c.items.init()
+	c := &Capture{rec: rec, options: o, plans: map[string][]*plan{}, unclear: map[Unclear]int64{},
+		items: items{of: map[string]item{}, lossy: map[string]bool{}, loose: map[string]int{}}}
 	catalog, err := o.Load(ctx)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ type item struct {
 // itemsMax is how many items are kept apart. Of more nothing is recorded.
 const itemsMax = 1_000_000
 
-// items are all of a Capture that is complete. The zero value is ready.
+// items are all of a Capture that is complete.
 type items struct {
 	mu    sync.Mutex
 	of    map[string]item
@@ -34,10 +34,6 @@ type items struct {
 	all   bool            // all are lossy
 	// loose counts the statements under way, by label, that write rows which only their answer tells.
 	loose map[string]int
-}
-
-func (s *items) init() {
-	s.of, s.lossy, s.loose = map[string]item{}, map[string]bool{}, map[string]int{}
 }
 
 // isLossy tells whether no more is recorded of an item; s.mu is held.

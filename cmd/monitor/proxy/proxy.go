@@ -39,47 +39,44 @@ type Options struct {
 type Proxy struct {
 	Options
 	open atomic.Int64
-
-	mu      sync.Mutex
-	conns   map[net.Conn]bool // of clients and of PostgreSQL; nil: the proxy has ended
-	serving sync.WaitGroup
 }
 
 // New makes a proxy; Serve lets it work.
-func New(o Options) *Proxy { return &Proxy{Options: o, conns: map[net.Conn]bool{}} }
+func New(o Options) *Proxy { return &Proxy{Options: o} }
 
 // Connections is how many clients are connected.
 func (p *Proxy) Connections() int64 { return p.open.Load() }
 
 // Serve takes connections from l until ctx ends, and ends them then.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	var err error
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer closeWith(ctx, l)()
 	for {
-		var client net.Conn
-		client, err = l.Accept()
-		if err == nil {
-			p.serving.Go(func() { p.serve(ctx, client) })
-			continue
+		client, err := l.Accept()
+		switch {
+		case err == nil:
+			serving.Go(func() { p.serve(ctx, client) })
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default:
+			p.Log.Error().Err(err).Msg("a connection could not be taken")
+			time.Sleep(acceptPause)
 		}
-		if ctx.Err() != nil {
-			err = nil
-			break
-		}
-		if errors.Is(err, net.ErrClosed) {
-			break
-		}
-		p.Log.Error().Err(err).Msg("a connection could not be taken")
-		time.Sleep(acceptPause)
 	}
-	p.mu.Lock()
-	for c := range p.conns {
+}
+
+// closeWith closes c when ctx ends, or what it returns is called.
+func closeWith(ctx context.Context, c io.Closer) func() {
+	undo := context.AfterFunc(ctx, func() { c.Close() })
+	return func() {
+		undo()
 		c.Close()
 	}
-	p.conns = nil
-	p.mu.Unlock()
-	p.serving.Wait()
-	return err
 }
 
 const (
@@ -93,25 +90,6 @@ const (
 	buffered = 32 << 10
 )
 
-// keep says that a connection is to be closed when the proxy ends; false: it has ended.
-func (p *Proxy) keep(c net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.conns == nil {
-		c.Close()
-		return false
-	}
-	p.conns[c] = true
-	return true
-}
-
-func (p *Proxy) drop(c net.Conn) {
-	c.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.conns, c)
-}
-
 // The requests that come in place of a startup message.
 const (
 	requestCancel = 80877102
@@ -121,10 +99,7 @@ const (
 
 // serve passes on one connection.
 func (p *Proxy) serve(ctx context.Context, client net.Conn) {
-	if !p.keep(client) {
-		return
-	}
-	defer p.drop(client)
+	defer closeWith(ctx, client)()
 	_ = client.SetDeadline(time.Now().Add(helloMax))
 	hello, err := p.hello(client)
 	if err != nil {
@@ -136,10 +111,7 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 		refuse(client, err)
 		return
 	}
-	if !p.keep(server) {
-		return
-	}
-	defer p.drop(server)
+	defer closeWith(ctx, server)()
 	if _, err := server.Write(hello); err != nil {
 		return
 	}
