@@ -2,6 +2,7 @@ package canary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -371,7 +372,10 @@ func (c *client) finish(ctx context.Context, err error) (record.Status, target.R
 	c.failure = err
 	// What was not committed is undone: by the database itself where the connection is gone. A COMMIT that was refused may
 	// have left the transaction open, for the next one's BEGIN to commit.
-	f := c.db.Fault(err)
+	f := target.Fault{Reason: target.Missing, Answered: true}
+	if !errors.Is(err, errNotThere) {
+		f = c.db.Fault(err)
+	}
 	if !f.Answered || c.session.Abort(ctx) != nil {
 		c.leave()
 	}
@@ -380,6 +384,9 @@ func (c *client) finish(ctx context.Context, err error) (record.Status, target.R
 	}
 	return record.Aborted, f.Reason
 }
+
+// errNotThere says that an item that was to be changed is not there.
+var errNotThere = errors.New("what was to be changed is not there")
 
 // operate begins a transaction and does all of it but the commit, which may go with its last operation.
 func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
@@ -484,7 +491,7 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 		}
 	}
 	if err == nil && missing && !c.committing {
-		err = target.ErrNotThere
+		err = errNotThere
 	}
 	return err
 }

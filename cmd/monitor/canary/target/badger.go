@@ -120,8 +120,6 @@ func (b *badgerStore) Connect(_ context.Context, _ Node, settings []Setting) (Se
 
 func (b *badgerStore) Fault(err error) Fault {
 	switch {
-	case errors.Is(err, ErrNotThere):
-		return Fault{Missing, true}
 	case errors.Is(err, badger.ErrConflict):
 		return Fault{Conflict, true}
 	case errors.Is(err, badger.ErrBlockedWrites), errors.Is(err, badger.ErrDBClosed):

@@ -185,11 +185,8 @@ var errChanged = errors.New("what was read, or is to be written, has changed")
 
 // Fault reads the status of the call.
 func (e *etcdCluster) Fault(err error) Fault {
-	switch {
-	case errors.Is(err, errChanged):
+	if errors.Is(err, errChanged) {
 		return Fault{Conflict, true}
-	case errors.Is(err, ErrNotThere):
-		return Fault{Missing, true}
 	}
 	switch codeOf(err) {
 	case codes.PermissionDenied, codes.Unauthenticated:

@@ -257,10 +257,7 @@ func literal(value string) string {
 // has been undone by certification; 1180 is ambiguous, and left so.
 func (m *mySQL) Fault(err error) Fault {
 	var said *driver.MySQLError
-	switch {
-	case errors.Is(err, ErrNotThere):
-		return Fault{Missing, true}
-	case !errors.As(err, &said):
+	if !errors.As(err, &said) {
 		return Fault{Lost, false}
 	}
 	switch said.Number {

@@ -398,10 +398,7 @@ func ms(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10)
 // may have been written before it.
 func (p *postgres) Fault(err error) Fault {
 	var said *pgconn.PgError
-	switch {
-	case errors.Is(err, ErrNotThere):
-		return Fault{Missing, true}
-	case !errors.As(err, &said):
+	if !errors.As(err, &said) {
 		return Fault{Lost, false}
 	}
 	reason, answered := AnythingElse, cmp.Or(said.SeverityUnlocalized, said.Severity) == "ERROR"

@@ -132,10 +132,7 @@ func (s *sqliteFile) Connect(ctx context.Context, _ Node, settings []Setting) (S
 // Fault reads SQLite's result code: the low byte is the primary one.
 func (s *sqliteFile) Fault(err error) Fault {
 	var said *sqlite.Error
-	switch {
-	case errors.Is(err, ErrNotThere):
-		return Fault{Missing, true}
-	case !errors.As(err, &said):
+	if !errors.As(err, &said) {
 		return Fault{Lost, false}
 	}
 	const generic, busy, locked, readOnly, ioError, full, constraint = 1, 5, 6, 8, 10, 13, 19

@@ -161,9 +161,6 @@ func absent(registers []Item) []record.Value {
 	return out
 }
 
-// ErrNotThere says that an item that was to be changed is not there.
-var ErrNotThere = errors.New("what was to be changed is not there")
-
 // Database is a database under watch. Its methods are safe for concurrent use, and return soon after their ctx ends.
 type Database interface {
 	// Nodes lists the servers, those that take writes first.
