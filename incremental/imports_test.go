@@ -21,7 +21,6 @@ const module = "github.com/isowatch/isowatch/"
 // of it.
 var pure = map[string]bool{
 	"cmp":                               true,
-	"container/heap":                    true,
 	"errors":                            true,
 	"fmt":                               true, // for text, not for printing: see below
 	"iter":                              true,
@@ -34,6 +33,7 @@ var pure = map[string]bool{
 	"strings":                           true,
 	"unsafe":                            true, // sizes of types
 	module + "ingest/record":            true,
+	module + "internal/heap":            true,
 	module + "internal/slots":           true,
 	"github.com/bits-and-blooms/bitset": true,
 	"github.com/cespare/xxhash/v2":      true,

@@ -8,6 +8,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/internal/heap"
 )
 
 // Order is a proof that what was checked is satisfied: the transactions (or
@@ -40,18 +41,16 @@ func (p *Polygraph) Order() []verdict.Event {
 			}
 		}
 	}
-	r := &ready{prio: make([]int32, n)}
+	var next []node // a heap of those that nothing else precedes any more
+	ready := func(v node) { heap.Push(&next, v, heap.Less) }
 	for i := range n {
-		if p.banded != nil {
-			r.prio[i] = int32(i)
-		}
 		if in[i] == 0 {
-			r.push(int32(i))
+			ready(node(i))
 		}
 	}
 	lower := func(v node) {
 		if in[v]--; in[v] == 0 {
-			r.push(int32(v))
+			ready(v)
 		}
 	}
 	happened := make([]bool, n)
@@ -67,8 +66,8 @@ func (p *Polygraph) Order() []verdict.Event {
 	out := make([]verdict.Event, 0, n)
 	left := p.leftOut()
 	reached := 0
-	for r.len() > 0 {
-		u := node(r.pop())
+	for len(next) > 0 {
+		u := heap.Pop(&next, heap.Less)
 		s := p.SlotOf(u)
 		isCommit := u == p.commit(s)
 		// One that reads nothing begins as it commits: see harmless.
@@ -81,7 +80,7 @@ func (p *Polygraph) Order() []verdict.Event {
 				out = append(out, verdict.Event{Txn: verdict.TxnID(s), Commit: isCommit})
 			}
 		}
-		p.happen(u, in, nil, func(v node) { r.push(int32(v)) })
+		p.happen(u, in, nil, ready)
 		for _, v := range chosen[u] {
 			lower(v)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/internal/heap"
 )
 
 // A history that lies in an order that nothing speaks against needs neither a closure nor pairs. And a hot key
@@ -51,8 +52,8 @@ func (p *Polygraph) run(pairs []pairID, choices []choiceID) bool {
 	// A step either happens or parks a node. Nodes are let go on by one that
 	// happened or that was parked elsewhere, so the bound is never met by a run
 	// that gets anywhere; it makes the end certain.
-	for left := stepsPerNode * (n + 1); r.ready.len() > 0 && left > 0 && p.Budget.Take(runSteps); left-- {
-		if v := node(r.ready.pop()); r.step(v) {
+	for left := stepsPerNode * (n + 1); len(r.ready) > 0 && left > 0 && p.Budget.Take(runSteps); left-- {
+		if v := heap.Pop(&r.ready, heap.Less); r.step(v) {
 			r.missing--
 		}
 	}
@@ -67,8 +68,8 @@ func (p *Polygraph) run(pairs []pairID, choices []choiceID) bool {
 // run is the state of the attempt.
 type run struct {
 	p       *Polygraph
-	in      []int32 // by node: predecessors that have not happened
-	ready   ready
+	in      []int32            // by node: predecessors that have not happened
+	ready   []node             // a heap: those that may be able to happen
 	missing int                // nodes that have not happened
 	keys    []runKey           // by key
 	unread  []uint32           // by version: those who read it and have not started
@@ -84,13 +85,13 @@ type run struct {
 type runKey struct {
 	holds   vid    // its latest version; at first the initial one, or None if nobody reads that
 	busy    slot   // a writer that has started and not committed, or None
-	writers *ready // parked until the key can be written
+	writers []node // a heap, parked until the key can be written
 	either  []node // parked until it holds something else
 }
 
 func (p *Polygraph) newRun() *run {
 	n := p.g.Nodes()
-	r := &run{p: p, in: p.predecessors(), ready: ready{prio: make([]int32, n)}, missing: n,
+	r := &run{p: p, in: p.predecessors(), missing: n,
 		unread:  make([]uint32, p.tab.Len()),
 		readers: map[vid][]node{}, woken: map[node]keyID{}, choices: map[slot][]*choice{}, out: make([]verdict.Event, 0, n)}
 	for s := range slot(p.slots) {
@@ -116,13 +117,15 @@ func (p *Polygraph) newRun() *run {
 		}
 	}
 	for v := range n {
-		r.ready.prio[v] = int32(v) // as it came
 		if r.in[v] == 0 {
-			r.ready.push(int32(v))
+			r.try(node(v))
 		}
 	}
 	return r
 }
+
+// try has v tried, after all that came before it.
+func (r *run) try(v node) { heap.Push(&r.ready, v, heap.Less) }
 
 // step lets node v happen, or parks it; it tells which.
 func (r *run) step(v node) bool {
@@ -147,7 +150,7 @@ func (r *run) step(v node) bool {
 	if commits {
 		r.committed(s)
 	}
-	p.happen(v, r.in, nil, func(v node) { r.ready.push(int32(v)) })
+	p.happen(v, r.in, nil, r.try)
 	return true
 }
 
@@ -217,20 +220,16 @@ func (r *run) canCommit(v node, s slot) bool {
 }
 
 func (r *run) park(v node, k keyID) {
-	x := &r.keys[k]
-	if x.writers == nil {
-		x.writers = &ready{prio: r.ready.prio}
-	}
-	x.writers.push(int32(v))
+	heap.Push(&r.keys[k].writers, v, heap.Less)
 	r.parkedAt = k
 }
 
 // wakeWriter lets the first of those that wait to write k try again.
 func (r *run) wakeWriter(k keyID) {
-	if l := r.keys[k].writers; l != nil && l.len() > 0 {
-		v := node(l.pop())
+	if l := &r.keys[k].writers; len(*l) > 0 {
+		v := heap.Pop(l, heap.Less)
 		r.woken[v] = k
-		r.ready.push(int32(v))
+		r.try(v)
 	}
 }
 
@@ -258,7 +257,7 @@ func (r *run) committed(s slot) {
 		x := &r.keys[k]
 		for _, list := range [2][]node{r.readers[w], x.either} {
 			for _, v := range list {
-				r.ready.push(int32(v))
+				r.try(v)
 			}
 		}
 		delete(r.readers, w)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/acyclic"
 	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/internal/heap"
 )
 
 // priorities say which of several ready nodes comes first: the one that was
@@ -72,63 +73,11 @@ func (p *Polygraph) layers() []node {
 	return out
 }
 
-// ready is a heap of nodes by priority, then number.
-type ready struct {
-	list []int32
-	prio []int32
-}
+// ready is a node that nothing else precedes any more.
+type ready struct{ prio, node int32 }
 
-func (r *ready) len() int { return len(r.list) }
-
-// less orders what is in the heap.
-func (r *ready) less(a, b int32) bool {
-	if r.prio[a] != r.prio[b] {
-		return r.prio[a] < r.prio[b]
-	}
-	return a < b
-}
-
-// push adds v. As pop it is a heap's usual one; container/heap allocates for every
-// number it is given.
-func (r *ready) push(v int32) {
-	r.list = append(r.list, v)
-	i := len(r.list) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !r.less(v, r.list[up]) {
-			break
-		}
-		r.list[i] = r.list[up]
-		i = up
-	}
-	r.list[i] = v
-}
-
-// pop takes the first out, of at least one.
-func (r *ready) pop() int32 {
-	first, last := r.list[0], len(r.list)-1
-	v := r.list[last]
-	r.list = r.list[:last]
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= last {
-			break
-		}
-		if down+1 < last && r.less(r.list[down+1], r.list[down]) {
-			down++
-		}
-		if !r.less(r.list[down], v) {
-			break
-		}
-		r.list[i] = r.list[down]
-		i = down
-	}
-	if last > 0 {
-		r.list[i] = v
-	}
-	return first
-}
+// sooner orders them by priority, then number.
+func sooner(a, b *ready) bool { return a.prio < b.prio || a.prio == b.prio && a.node < b.node }
 
 // topological orders nodes 0 to n-1, by priority where arcs leave a choice.
 func topological(n int, arcs []acyclic.Arc, prio []int32) []int32 {
@@ -147,19 +96,19 @@ func topological(n int, arcs []acyclic.Arc, prio []int32) []int32 {
 		to[fill[a.From]] = a.To
 		fill[a.From]++
 	}
-	r := &ready{prio: prio}
+	var next []ready
 	for i := range n {
 		if in[i] == 0 {
-			r.push(int32(i))
+			heap.Push(&next, ready{prio[i], int32(i)}, sooner)
 		}
 	}
 	out := make([]int32, 0, n)
-	for r.len() > 0 {
-		u := r.pop()
+	for len(next) > 0 {
+		u := heap.Pop(&next, sooner).node
 		out = append(out, u)
 		for _, v := range to[first[u]:first[u+1]] {
 			if in[v]--; in[v] == 0 {
-				r.push(v)
+				heap.Push(&next, ready{prio[v], v}, sooner)
 			}
 		}
 	}

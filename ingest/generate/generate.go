@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/heap"
 )
 
 // Generator makes one history, once.
@@ -27,11 +28,11 @@ type Generator struct {
 	steps  int64   // counts reads and commits of the store
 
 	sessions []session
-	instants heap[instant] // at most one per session
-	base     int           // ordinary transactions still to be scheduled
-	done     heap[ended]   // ended, and waiting for whatever ends earlier
-	ended    int64         // counts them
-	ops      []record.Op   // where the next operations are cut from
+	instants []instant   // a heap by before; at most one per session
+	base     int         // ordinary transactions still to be scheduled
+	done     []ended     // a heap by before: ended, and waiting for whatever ends earlier
+	ended    int64       // counts them
+	ops      []record.Op // where the next operations are cut from
 
 	plan planner
 
@@ -72,7 +73,17 @@ type ended struct {
 	n      int64
 }
 
-func (a ended) less(b ended) bool { return a.end < b.end || a.end == b.end && a.n < b.n }
+func (a *ended) before(b *ended) bool { return a.end < b.end || a.end == b.end && a.n < b.n }
+
+// instant is when something happens in a session.
+type instant struct {
+	at      int64
+	session int32
+}
+
+func (a *instant) before(b *instant) bool {
+	return a.at < b.at || a.at == b.at && a.session < b.session
+}
 
 // New prepares a history; its errors are those of an impossible Config. Time and
 // space are linear in the number of sessions and of keys, up to 4 million of them.
@@ -167,18 +178,18 @@ func (g *Generator) Transactions() iter.Seq[record.Transaction] {
 			if len(g.instants) == 0 {
 				break
 			}
-			now := g.instants.pop()
+			now := heap.Pop(&g.instants, (*instant).before)
 			g.step(now)
 			// Whatever is still to end will do so later than now, and its
 			// clock is not behind.
 			for len(g.done) > 0 && g.done[0].end <= now.at {
-				if !yield(g.done.pop().record) {
+				if !yield(heap.Pop(&g.done, (*ended).before).record) {
 					return
 				}
 			}
 		}
 		for len(g.done) > 0 {
-			if !yield(g.done.pop().record) {
+			if !yield(heap.Pop(&g.done, (*ended).before).record) {
 				return
 			}
 		}
@@ -235,7 +246,7 @@ func (g *Generator) schedule(i int) {
 	}
 	s.end = end
 	s.running = true
-	g.instants.push(instant{first, int32(i)})
+	heap.Push(&g.instants, instant{first, int32(i)}, (*instant).before)
 }
 
 // newRecord begins the record of session s's next transaction.
@@ -260,7 +271,7 @@ func (g *Generator) step(now instant) {
 			g.read(t, int(now.session))
 			if !g.cfg.Level.atOnce() {
 				g.note(t, false)
-				g.instants.push(instant{max(now.at, t.commit), now.session})
+				heap.Push(&g.instants, instant{max(now.at, t.commit), now.session}, (*instant).before)
 				return
 			}
 		}
@@ -279,7 +290,7 @@ func (g *Generator) step(now instant) {
 	if t.isScripted {
 		g.plan.left--
 	}
-	g.done.push(ended{t.record, s.end + s.skew, g.ended})
+	heap.Push(&g.done, ended{t.record, s.end + s.skew, g.ended}, (*ended).before)
 	g.ended++
 	s.running = false
 	g.schedule(int(now.session))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/heap"
 )
 
 // planner knows which anomalies are to be planted when. One is planted at a
@@ -104,7 +105,7 @@ func (g *Generator) scheduleScripted(i int) {
 	g.plan.planted[x.planting].Transactions[x.step] = s.txn.record.ID
 	s.end = x.end
 	s.running = true
-	g.instants.push(instant{x.end, int32(i)})
+	heap.Push(&g.instants, instant{x.end, int32(i)}, (*instant).before)
 }
 
 // someSessions draws n different sessions.

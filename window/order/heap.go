@@ -1,5 +1,7 @@
 package order
 
+import "github.com/isowatch/isowatch/internal/heap"
+
 // head stands for the first item of a session among those of all sessions.
 //
 // Invariant: each session with items has a head for its first item, whose key is
@@ -20,8 +22,7 @@ type head struct {
 
 // put enters a head for the first item of s. O(log sessions).
 func (o *Order) put(s *session) {
-	o.heads = append(o.heads, o.makeHead(s))
-	o.raise(len(o.heads) - 1)
+	heap.Push(&o.heads, o.makeHead(s), less)
 }
 
 func (o *Order) makeHead(s *session) head {
@@ -40,19 +41,9 @@ func (o *Order) top() bool {
 		if i := o.first(h.s); i != nil32 && o.at(i).ref == h.ref {
 			return true
 		}
-		o.drop()
+		heap.Pop(&o.heads, less)
 	}
 	return false
-}
-
-// drop takes the first head out.
-func (o *Order) drop() {
-	last := len(o.heads) - 1
-	o.heads[0] = o.heads[last]
-	o.heads[last] = head{}
-	if o.heads = o.heads[:last]; last > 0 {
-		o.sink()
-	}
 }
 
 // less orders heads. It is total among those that are not stale.
@@ -68,38 +59,4 @@ func less(a, b *head) bool {
 		return a.ref < b.ref
 	}
 	return a.s.name < b.s.name
-}
-
-// raise moves the head at index i of the heap up to its place.
-func (o *Order) raise(i int) {
-	h := o.heads[i]
-	for i > 0 {
-		up := (i - 1) / 2
-		if !less(&h, &o.heads[up]) {
-			break
-		}
-		o.heads[i] = o.heads[up]
-		i = up
-	}
-	o.heads[i] = h
-}
-
-// sink moves the first head of the heap down to its place.
-func (o *Order) sink() {
-	i, h := 0, o.heads[0]
-	for {
-		down := 2*i + 1
-		if down >= len(o.heads) {
-			break
-		}
-		if down+1 < len(o.heads) && less(&o.heads[down+1], &o.heads[down]) {
-			down++
-		}
-		if !less(&o.heads[down], &h) {
-			break
-		}
-		o.heads[i] = o.heads[down]
-		i = down
-	}
-	o.heads[i] = h
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/heap"
 )
 
 // Order is the order and the watermark of one history. It is not safe for
@@ -377,11 +378,11 @@ func (o *Order) pop() Release {
 	o.release(&r, s, &it, key)
 
 	if o.first(s) == nil32 {
-		o.drop()
+		heap.Pop(&o.heads, less)
 		return r
 	}
 	o.heads[0] = o.makeHead(s)
-	o.sink()
+	heap.Sink(o.heads, less)
 	return r
 }
 

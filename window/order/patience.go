@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/isowatch/isowatch/internal/heap"
 	"github.com/isowatch/isowatch/internal/wire"
 )
 
@@ -127,10 +128,7 @@ func (w *patience) find(slot int64) {
 	}
 	w.count = new(int)
 	w.waits[slot] = w.count
-	w.heap = append(w.heap, slot)
-	for i := len(w.heap) - 1; i > 0 && w.heap[i] < w.heap[(i-1)/2]; i = (i - 1) / 2 {
-		w.heap[i], w.heap[(i-1)/2] = w.heap[(i-1)/2], w.heap[i]
-	}
+	heap.Push(&w.heap, slot, heap.Less)
 }
 
 // oldest is the first slot of what waits; false if nothing does.
@@ -139,25 +137,8 @@ func (w *patience) oldest() (int64, bool) {
 		if *w.waits[w.heap[0]] > 0 {
 			return w.heap[0], true
 		}
-		delete(w.waits, w.heap[0])
 		w.count = nil
-		last := len(w.heap) - 1
-		w.heap[0] = w.heap[last]
-		w.heap = w.heap[:last]
-		for i := 0; ; {
-			down := 2*i + 1
-			if down >= last {
-				break
-			}
-			if down+1 < last && w.heap[down+1] < w.heap[down] {
-				down++
-			}
-			if w.heap[i] <= w.heap[down] {
-				break
-			}
-			w.heap[i], w.heap[down] = w.heap[down], w.heap[i]
-			i = down
-		}
+		delete(w.waits, heap.Pop(&w.heap, heap.Less))
 	}
 	return 0, false
 }

@@ -1,6 +1,9 @@
 package order
 
-import "github.com/isowatch/isowatch/ingest/record"
+import (
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/heap"
+)
 
 // item is a waiting record, 64 bytes. Items live in one slab and are linked by index:
 // many short queues cost no memory of their own, and what a burst took is used
@@ -50,9 +53,9 @@ type session struct {
 	head, tail int32
 	tailSeq    int64
 	tailRef    uint64
-	// strays is a binary heap of those that arrived before a predecessor's
+	// strays is a heap of those that arrived before a predecessor's
 	// place was filled: O(log n) however they come.
-	strays []int32
+	strays []turn
 
 	// What came: the greatest seq; bit i of window says that maxSeq-i did; the
 	// greatest end, and the greatest that was ahead of its arrival.
@@ -112,14 +115,17 @@ func (it *item) inTurn() bool { return it.flags&(isMisnumbered|isVague) == isMis
 // at is item i. The pointer is good until the next item is made.
 func (o *Order) at(i int32) *item { return o.items.At(uint32(i)) }
 
-// before tells whether item a precedes item b of the same session.
-func (o *Order) before(a, b int32) bool {
-	x, y := o.at(a), o.at(b)
-	if x.seq != y.seq {
-		return x.seq < y.seq
-	}
-	return x.ref < y.ref
+// turn is where an item stands in its session.
+type turn struct {
+	seq  int64
+	ref  uint64
+	item int32
 }
+
+func (o *Order) turnOf(i int32) turn { return turn{o.at(i).seq, o.at(i).ref, i} }
+
+// earlier tells whether an item precedes another one of the same session.
+func earlier(a, b *turn) bool { return a.seq < b.seq || a.seq == b.seq && a.ref < b.ref }
 
 // push puts item i into its session's queue. O(1) in session order, otherwise
 // O(log n).
@@ -134,22 +140,15 @@ func (o *Order) push(s *session, i int32) {
 		s.tail, s.tailSeq, s.tailRef = i, it.seq, it.ref
 		return
 	}
-	s.strays = append(s.strays, i)
-	c := len(s.strays) - 1
-	for c > 0 {
-		up := (c - 1) / 2
-		if !o.before(s.strays[c], s.strays[up]) {
-			break
-		}
-		s.strays[c], s.strays[up] = s.strays[up], s.strays[c]
-		c = up
-	}
+	heap.Push(&s.strays, turn{it.seq, it.ref, i}, earlier)
 }
 
 // first is the item of s that is next in session order, nil32 for none.
 func (o *Order) first(s *session) int32 {
-	if len(s.strays) > 0 && (s.head == nil32 || o.before(s.strays[0], s.head)) {
-		return s.strays[0]
+	if len(s.strays) > 0 {
+		if stray := &s.strays[0]; s.head == nil32 || !earlier(new(o.turnOf(s.head)), stray) {
+			return stray.item
+		}
 	}
 	return s.head
 }
@@ -162,24 +161,7 @@ func (o *Order) shift(s *session) {
 		}
 		return
 	}
-	last := len(s.strays) - 1
-	s.strays[0] = s.strays[last]
-	if s.strays = s.strays[:last]; last == 0 {
+	if heap.Pop(&s.strays, earlier); len(s.strays) == 0 {
 		s.strays = nil
-		return
-	}
-	for c := 0; ; {
-		down := 2*c + 1
-		if down >= last {
-			return
-		}
-		if down+1 < last && o.before(s.strays[down+1], s.strays[down]) {
-			down++
-		}
-		if !o.before(s.strays[down], s.strays[c]) {
-			return
-		}
-		s.strays[c], s.strays[down] = s.strays[down], s.strays[c]
-		c = down
 	}
 }

@@ -238,20 +238,12 @@ func plain(s *session, ref uint64, h *record.Head) item {
 }
 
 // ordered are the items of s in session order.
-func (o *Order) ordered(s *session) []int32 {
-	var out []int32
+func (o *Order) ordered(s *session) []turn {
+	out := slices.Clone(s.strays)
 	for i := s.head; i != nil32; i = o.at(i).next {
-		out = append(out, i)
+		out = append(out, o.turnOf(i))
 	}
-	if len(s.strays) > 0 {
-		out = append(out, s.strays...)
-		slices.SortFunc(out, func(a, b int32) int {
-			if o.before(a, b) {
-				return -1
-			}
-			return 1
-		})
-	}
+	slices.SortFunc(out, func(a, b turn) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.ref, b.ref)) })
 	return out
 }
 
@@ -262,8 +254,8 @@ func (o *Order) writeItems(c *coder, s *session, last uint64) uint64 {
 	items := o.ordered(s)
 	c.uint(uint64(len(items)))
 	odd, came := 0, o.patience.slotOf(o.greatest)
-	for _, i := range items {
-		it := o.at(i)
+	for _, x := range items {
+		it := o.at(x.item)
 		c.int(int64(it.ref - last))
 		c.int(it.came - came)
 		came = it.came
@@ -274,8 +266,8 @@ func (o *Order) writeItems(c *coder, s *session, last uint64) uint64 {
 	}
 	c.uint(uint64(odd))
 	at := 0
-	for n, i := range items {
-		if it := o.at(i); it.odd(s) {
+	for n, x := range items {
+		if it := o.at(x.item); it.odd(s) {
 			c.uint(uint64(n - at))
 			at = n
 			it.code(c)
@@ -345,7 +337,7 @@ func (o *Order) readItems(c *coder, s *session, last uint64, load func(uint64) (
 		}
 	}
 	for i := first; i < o.items.Len() && c.there(); i++ {
-		if i > first && !o.before(int32(i-1), int32(i)) {
+		if i > first && !earlier(new(o.turnOf(int32(i-1))), new(o.turnOf(int32(i)))) {
 			c.fail("session %q is not in order", s.name)
 		}
 		o.push(s, int32(i))
