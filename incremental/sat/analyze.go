@@ -1,7 +1,5 @@
 package sat
 
-import "slices"
-
 // mark is what the analysis notes at a variable.
 type mark uint8
 
@@ -181,43 +179,6 @@ func (s *Solver) fail(r ref) {
 		s.last = append(s.last, s.unitOf(l.Var()))
 	}
 }
-
-// failAssumption records why assumption p is false: which other assumptions,
-// and which clauses, imply that.
-func (s *Solver) failAssumption(p Lit) {
-	s.last = s.last[:0]
-	s.failed = append(s.failed, p)
-	s.seen[p.Var()] = inClause
-	for i := len(s.trail) - 1; i >= 0; i-- {
-		l := s.trail[i]
-		v := l.Var()
-		if s.seen[v] == 0 {
-			continue
-		}
-		s.seen[v] = 0
-		if s.level[v] == 0 {
-			s.last = append(s.last, s.unitOf(v))
-			continue
-		}
-		r := s.reasonOf(v)
-		if r == noRef {
-			s.failed = append(s.failed, l) // only assumptions have been decided
-			continue
-		}
-		s.last = append(s.last, s.arena.deriv(r))
-		for _, q := range s.arena.lits(r) {
-			if q.Var() != v {
-				s.seen[q.Var()] = inClause
-			}
-		}
-	}
-	slices.Sort(s.failed)
-	s.failed = slices.Compact(s.failed)
-}
-
-// Failed returns, after SolveAssuming said Unsat, assumptions that cannot all
-// hold, ascending; none if the problem is unsatisfiable without any.
-func (s *Solver) Failed() []Lit { return s.failed }
 
 // Objections returns, after Unsat, the numbers of the theory's objections that
 // the refutation uses, ascending.

@@ -10,7 +10,7 @@
 //
 //	file            what
 //	sat.go          types, the problem: variables, clauses, lemmas
-//	search.go       the loop: assumptions, decisions, restarts, budgets
+//	search.go       the loop: decisions, restarts, budgets
 //	propagate.go    watched literals, the theory
 //	analyze.go      first UIP, what an Unsat rests on
 //	minimise.go     shorter learned clauses
@@ -148,8 +148,6 @@ type Solver struct {
 
 	given       int // calls of AddClause
 	unsat       bool
-	assumptions []Lit
-	failed      []Lit
 	sinceAsked  int  // steps since Stop was asked
 	stopped     bool // Stop said so
 	untilReduce int  // conflicts

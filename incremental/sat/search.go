@@ -6,19 +6,13 @@ const restartUnit = 64
 // Solve searches until an answer is found or budget conflicts have been met.
 // After Sat the assignment stays on the theory; what was learned stays for the
 // next call.
-func (s *Solver) Solve(budget int) Answer { return s.SolveAssuming(nil, budget) }
-
-// SolveAssuming is Solve under the assumption that some literals hold. Unsat
-// then means that they cannot all hold; Failed says which.
-func (s *Solver) SolveAssuming(assumptions []Lit, budget int) Answer {
-	s.failed = s.failed[:0]
+func (s *Solver) Solve(budget int) Answer {
 	s.stopped = false
 	if s.unsat {
 		return Unsat
 	}
 	s.jump(0)
-	s.assumptions = append(s.assumptions[:0], assumptions...)
-	for len(s.stamps) <= len(s.phase)+len(assumptions) {
+	for len(s.stamps) <= len(s.phase) {
 		s.stamps = append(s.stamps, 0)
 	}
 	sinceRestart, restartAfter := 0, restartUnit*luby(s.Stats.Restarts+1)
@@ -50,10 +44,7 @@ func (s *Solver) SolveAssuming(assumptions []Lit, budget int) Answer {
 		if s.untilReduce <= 0 {
 			s.reduce()
 		}
-		l, ok := s.next()
-		if !ok {
-			return Unsat
-		}
+		l := s.next()
 		if l < 0 {
 			return Sat
 		}
@@ -67,7 +58,7 @@ func (s *Solver) SolveAssuming(assumptions []Lit, budget int) Answer {
 // decisions there come before all open variables (van der Tak, Ramos and Heule).
 func (s *Solver) reusable() int {
 	v := s.heap.peek(s.value)
-	for i := len(s.assumptions); i < len(s.limits); i++ {
+	for i := range s.limits {
 		if d := s.trail[s.limits[i]].Var(); v >= 0 && (s.role[d] != ordinary || s.heap.less(int32(v), int32(d))) {
 			return i
 		}
@@ -75,23 +66,11 @@ func (s *Solver) reusable() int {
 	return len(s.limits)
 }
 
-// next is the literal to decide, or -1 if all that matters is assigned; false
-// if an assumption has failed.
-func (s *Solver) next() (Lit, bool) {
-	for len(s.limits) < len(s.assumptions) {
-		l := s.assumptions[len(s.limits)]
-		switch {
-		case s.value[l] == 0:
-			return l, true
-		case s.value[l] < 0:
-			s.failAssumption(l)
-			return 0, false
-		}
-		s.limits = append(s.limits, len(s.trail)) // holds already
-	}
+// next is the literal to decide, or -1 if all that matters is assigned.
+func (s *Solver) next() Lit {
 	v := s.heap.peek(s.value)
 	if v < 0 {
-		return s.nextAux(), true
+		return s.nextAux()
 	}
 	phase := s.phase[v]
 	if s.guide != nil && s.heap.at[v] == untouched {
@@ -100,9 +79,9 @@ func (s *Solver) next() (Lit, bool) {
 		}
 	}
 	if phase {
-		return Pos(v), true
+		return Pos(v)
 	}
-	return Neg(v), true
+	return Neg(v)
 }
 
 // nextAux is the first open auxiliary variable that has to be decided, false.
