@@ -276,7 +276,9 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending ||
 					vouches(op, reader, offending, full) ||
 					slices.Contains(x.Reads, op.Key) // it shows the initial version too
-			case !written[op.Key] && slices.Contains(x.Reads, op.Key):
+			case written[op.Key]: // may be why it did not take effect
+				keep[i][j] = full[i].Status == record.Unknown && slices.Contains(x.Writes, op.Key)
+			case slices.Contains(x.Reads, op.Key):
 				if _, ok := first[op.Key]; !ok {
 					first[op.Key] = op.Value
 				}

@@ -587,7 +587,6 @@ func (x *exhibits) list() []verdict.Exhibit {
 		}
 		if t := x.e.in.txns.At(x.e.slotTx[s]); t.open && t.doubt != tookEffect { // any read may be why it did not
 			ex.All = append(ex.All, ex.Reads...)
-			ex.All = append(ex.All, ex.Writes...)
 		}
 		slices.Sort(ex.All)
 		ex.All = slices.Compact(ex.All)
