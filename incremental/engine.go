@@ -75,7 +75,7 @@ type Engine struct {
 	watermark  int64         // of the last Tick
 	lists      map[version.Key]*listKey
 	unanchored []waitingRead                 // the first lists read of keys that are not anchored, oldest first
-	vouchers   map[ordinal]voucher           // by transaction of unknown outcome that took effect
+	vouchers   map[ordinal]pendingRead       // by transaction of unknown outcome: the read that shows that it took effect
 	suspended  map[ordinal][]func()          // what uncertain transactions broke, if they took effect
 	claims     map[version.Key][]pendingRead // uncertain transactions that read the initial value
 	seen       map[string]bool               // violations told, once there are extra strands
@@ -98,13 +98,6 @@ type Engine struct {
 	spare      []*strand               // of Options.Spare, not used again yet
 	told       func(verdict.Violation) // report
 	rereads    int                     // how often the history was read again
-}
-
-// voucher is a read by which a transaction of unknown outcome is known to have
-// taken effect: reader's of key.
-type voucher struct {
-	reader ordinal
-	key    version.Key
 }
 
 // pendingRead is a read of a transaction.
@@ -184,7 +177,7 @@ func New(opt Options) *Engine {
 	}
 	e := &Engine{opt: opt, nShared: map[verdict.Level]int{}, in: newIntake(), budget: budget.Unlimited(), seeds: none,
 		first: none, lists: map[version.Key]*listKey{},
-		suspended: map[ordinal][]func(){}, vouchers: map[ordinal]voucher{}, claims: map[version.Key][]pendingRead{},
+		suspended: map[ordinal][]func(){}, vouchers: map[ordinal]pendingRead{}, claims: map[version.Key][]pendingRead{},
 		seen: map[string]bool{}}
 	if old := opt.Spare; old != nil {
 		e.in.reuse(old.in)
@@ -950,7 +943,7 @@ func (e *Engine) batchOrder() []ordinal {
 // least fixpoint from the committed ones (docs/decisions/0010).
 func (e *Engine) findAmbiguities() {
 	var todo []ordinal
-	promote := func(w ordinal, to doubt, by voucher) {
+	promote := func(w ordinal, to doubt, by pendingRead) {
 		if x := e.in.txns.At(w); x.open && x.doubt < to {
 			if to == tookEffect {
 				e.vouchers[w] = by
@@ -982,12 +975,12 @@ func (e *Engine) findAmbiguities() {
 
 // readFroms tells promote of the transactions of unknown outcome that index, which
 // is in the history as far as sure says, read from or may have.
-func (e *Engine) readFroms(index ordinal, sure doubt, promote func(w ordinal, to doubt, by voucher)) {
+func (e *Engine) readFroms(index ordinal, sure doubt, promote func(w ordinal, to doubt, by pendingRead)) {
 	for _, c := range e.in.external(index) {
 		if e.saysNothing(c) || e.unknowable(e.in.cells.At(c).key) {
 			continue
 		}
-		by := voucher{index, e.in.cells.At(c).key}
+		by := pendingRead{index, c}
 		if e.in.cells.At(c).about&isList != 0 && e.in.perKey.At(e.in.cells.At(c).key).isListKey() {
 			for _, el := range e.in.elementsOf(c).elements {
 				if w := e.in.cells.At(el).final; w != none {

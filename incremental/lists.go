@@ -313,7 +313,7 @@ func (e *Engine) appendersKnown(index ordinal, c cellID, l *list) bool {
 			if e.in.txns.At(index).doubt == uncertain {
 				e.mayHaveTakenEffect(cl.final)
 			} else {
-				e.tookEffect(cl.final, index, k)
+				e.tookEffect(cl.final, pendingRead{index, c})
 			}
 			if e.in.txns.At(cl.final).slot == none || cl.version == none {
 				e.in.wait(el, index)

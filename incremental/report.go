@@ -69,12 +69,12 @@ func (e *Engine) vouch(v *verdict.Violation) (proved bool) {
 		if !ok {
 			continue
 		}
-		key := e.in.nameOf(by.key)
+		c, k := by.cell, e.in.cells.At(by.cell).key
+		key := e.in.nameOf(k)
 		v.Exhibits[i].Writes = append(v.Exhibits[i].Writes, key)
-		x := exhibit(e.in.txns.At(by.reader).id)
-		c := e.readCell(by.reader, by.key)
-		if !e.in.perKey.At(by.key).isListKey() {
-			if e.in.wroteWhat(index, c) { // whoever wrote what else it read there need not be known
+		x := exhibit(e.in.txns.At(by.index).id)
+		if !e.in.perKey.At(k).isListKey() {
+			if c == e.readCell(by.index, k) { // whoever wrote what else it read there need not be known
 				x.Reads = append(x.Reads, key)
 			} else {
 				x.All = append(x.All, key)
@@ -82,7 +82,7 @@ func (e *Engine) vouch(v *verdict.Violation) (proved bool) {
 			continue
 		}
 		x.All = append(x.All, key)
-		if c == none || e.in.cells.At(c).about&isList == 0 {
+		if e.in.cells.At(c).about&isList == 0 {
 			continue
 		}
 		for _, el := range e.in.elementsOf(c).elements {
@@ -322,14 +322,15 @@ func (x *exhibits) member(s version.Slot) {
 		x.entirely(index)
 	}
 	if by, ok := x.e.vouchers[index]; ok {
-		x.write(s, by.key)
-		reader := x.e.in.txns.At(by.reader)
+		k := x.e.in.cells.At(by.cell).key
+		x.write(s, k)
+		reader := x.e.in.txns.At(by.index)
 		if reader.slot == none { // it is added later; see vouch
 			return
 		}
-		x.read(reader.slot, by.key)
-		if !x.e.in.wroteWhat(index, x.e.readCell(by.reader, by.key)) { // it read the key twice, and this the second time
-			x.other = append(x.other, verdict.Exhibit{Txn: reader.id, All: []string{x.e.in.nameOf(by.key)}})
+		x.read(reader.slot, k)
+		if by.cell != x.e.readCell(by.index, k) { // it read the key before
+			x.other = append(x.other, verdict.Exhibit{Txn: reader.id, All: []string{x.e.in.nameOf(k)}})
 		}
 		return
 	}

@@ -357,7 +357,7 @@ func (e *Engine) readFrom(index, w ordinal, c cellID) {
 		e.wait(index, c)
 		return
 	}
-	e.tookEffect(w, index, e.in.cells.At(c).key)
+	e.tookEffect(w, pendingRead{index, c})
 	switch x := e.in.txns.At(w); {
 	case x.slot != none && e.plain:
 		e.readWeak(index, c, x.slot)
@@ -379,15 +379,15 @@ func (e *Engine) arrived(w ordinal) bool {
 	return !x.open || x.arrived || !e.opt.Online
 }
 
-// tookEffect: reader, which is in the history, read key from w, so w is in the
+// tookEffect: a transaction that is in the history read from w, so w is in the
 // history, whatever its client knows.
-func (e *Engine) tookEffect(w, reader ordinal, key version.Key) {
+func (e *Engine) tookEffect(w ordinal, by pendingRead) {
 	x := e.in.txns.At(w)
 	if !x.open {
 		return
 	}
 	if _, ok := e.vouchers[w]; !ok {
-		e.vouchers[w] = voucher{reader, key}
+		e.vouchers[w] = by
 	}
 	if x.doubt == tookEffect {
 		return

@@ -99,8 +99,9 @@ func hurry(n int) string {
 
 // result is the report on a level, with the anomalies made into alerts.
 func (x *explainer) result(v verdict.Result) report.Result {
-	q, r := x.q, resultOf(v)
-	unproved, hurried := 0, 0
+	q := x.q
+	var told, unproved []report.Anomaly
+	hurried := 0
 	x.left = KindSteps
 	for i, violation := range v.Violations {
 		x.steps = min(ProofSteps, max(x.left/(len(v.Violations)-i), ProofSteps/16))
@@ -110,12 +111,18 @@ func (x *explainer) result(v verdict.Result) report.Result {
 			hurried++
 			e.anomaly.Level = v.Level.String() // a weaker one was not tried
 		case e.err != nil:
-			unproved++
+			unproved = append(unproved, e.anomaly)
+			continue
 		}
-		r.Anomalies = append(r.Anomalies, e.anomaly)
+		told = append(told, e.anomaly)
 	}
-	if unproved > 0 {
-		r.Notes = append(r.Notes, report.Unproved(unproved))
+	if len(told) > 0 { // it is violated whatever the others are
+		v.Unexplained, unproved = v.Unexplained+len(unproved), nil
+	}
+	r := resultOf(v)
+	r.Anomalies = append(append(r.Anomalies, told...), unproved...)
+	if len(unproved) > 0 {
+		r.Notes = append(r.Notes, report.Unproved(len(unproved)))
 	}
 	if hurried > 0 {
 		r.Notes = append(r.Notes, hurry(hurried))
