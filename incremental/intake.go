@@ -174,6 +174,7 @@ type keyProps struct {
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	lossy    bool          // somebody unseen may have written it
 	emptied  bool          // an empty list was read of it
+	surely   bool          // by one of known outcome
 	reader   ordinal       // a transaction that shows what the initial version held, or none
 	initial  cellID        // the value it held at first, once known by a read
 	// recent is the value written last by order of Step, if it is an integer, and
@@ -543,7 +544,7 @@ func (in *intake) add(t *record.Transaction, id verdict.TxnID, arrival int64, re
 				st.blind = st.apps > 0
 			}
 		case record.Read:
-			in.addRead(t.Ops, i, k, st, id, report)
+			in.addRead(t, i, k, st, id, report)
 		}
 	}
 	for n := range in.faults[index] {
@@ -621,9 +622,9 @@ func (in *intake) writtenTo(k version.Key, id verdict.TxnID, v record.Value) *ke
 }
 
 // addRead takes the i-th of the transaction's operations, which is a read.
-func (in *intake) addRead(ops []record.Op, i int, k version.Key, st *keyState, id verdict.TxnID,
+func (in *intake) addRead(t *record.Transaction, i int, k version.Key, st *keyState, id verdict.TxnID,
 	report func(verdict.Violation)) {
-	op := &ops[i]
+	op := &t.Ops[i]
 	if st.blind {
 		in.skipped++
 		return
@@ -641,7 +642,8 @@ func (in *intake) addRead(ops []record.Op, i int, k version.Key, st *keyState, i
 	if value.Kind == record.KindList {
 		in.noteList(c, value)
 		if st.wrote == none && in.isNothing(c) {
-			in.perKey.At(k).emptied = true
+			p := in.perKey.At(k)
+			p.emptied, p.surely = true, p.surely || t.Status == record.Committed
 		}
 	}
 	if in.ordered && st.wrote == none {
@@ -675,7 +677,7 @@ func (in *intake) addRead(ops []record.Op, i int, k version.Key, st *keyState, i
 		found = st.wrote
 	}
 	nothing := in.isNothing(c) && in.isNothing(found)
-	appends := !nothing && st.wrote == none && slices.ContainsFunc(ops, func(o record.Op) bool {
+	appends := !nothing && st.wrote == none && slices.ContainsFunc(t.Ops, func(o record.Op) bool {
 		return o.Kind == record.Append && o.Key == op.Key
 	})
 	if appends || nothing {

@@ -751,6 +751,8 @@ func (e *Engine) absent(index ordinal, c cellID) {
 	case o.inter == index || cl.final == index && !e.holdsInitial(cl):
 		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 	case e.opt.Initial == record.InitialAny && e.tookOwnForInitial(index, c):
+	case e.emptyList(c) && e.opt.Initial == record.InitialZero && cl.about&isNull != 0 && !e.in.perKey.At(cl.key).surely:
+		e.block(index, c) // only if who read the empty list took effect it is one
 	case e.emptyList(c) && (e.opt.Initial == record.InitialAbsent || e.becomesInitial(index, c)):
 		e.readInitial(index, c)
 	default:
