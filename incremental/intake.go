@@ -42,6 +42,7 @@ type intake struct {
 	apps       []ownAppend                      // what the transaction at hand appended
 	refs       []member                         // further writers of values
 	suspects   []suspect
+	looked     int                  // how many of them were looked at
 	open       int                  // transactions of unknown outcome
 	wroteFirst bool                 // a last write was of a common value, or of what had been read
 	faults     map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
@@ -726,30 +727,33 @@ type suspect struct {
 	appends bool // the transaction does, to the key
 }
 
-// judgeSuspects reports those of keys that are seen to hold no lists, or nothing else once all who may have written
-// what was read have come, and, when all has been taken, the others; those of keys of which an append may be forgotten,
-// or not be recorded, are not checked.
+// judgeSuspects looks once at each, when all who may have written what was read have come: it reports those of keys that are
+// seen to hold no lists, or nothing else; when all has been taken, at those that are left. Those of keys of which an append
+// may be forgotten, or not be recorded, are not checked.
 func (e *Engine) judgeSuspects(all bool) {
 	in := e.in
-	left := in.suspects[:0]
-	for _, s := range in.suspects {
+	if all {
+		in.looked = 0
+	}
+	n, left := in.looked, in.suspects[:in.looked]
+	for ; n < len(in.suspects) && (all || e.deadline(in.indexOf[in.suspects[n].v.Txns[0]]) < e.watermark); n++ {
+		s := in.suspects[n]
 		switch p := in.perKey.At(s.key); {
-		case s.appends && p.isListKey() && (all || e.deadline(in.indexOf[s.v.Txns[0]]) < e.watermark):
+		case s.appends && p.isListKey():
 			s.report(s.v)
-		case !all && (s.appends || p.appended || !p.scalar || p.lossy):
-			left = append(left, s)
 		case s.appends:
 			in.skipped++
-		case p.appended || !p.written:
-		case p.lossy || e.lossy(s.key) && !p.scalar:
+		case p.appended || all && !p.written:
+		case !all && !p.scalar:
+			left = append(left, s)
+		case e.lossy(s.key):
 			in.skipped++
 		default:
 			s.v.Exhibits = append(s.v.Exhibits, p.changes(in.nameOf(s.key)))
 			s.report(s.v)
 		}
 	}
-	clear(in.suspects[len(left):])
-	in.suspects = left
+	in.looked, in.suspects = len(left), slices.Delete(in.suspects, len(left), n)
 }
 
 // internal is a violation within one transaction.
