@@ -24,8 +24,9 @@ const (
 	undoNew    = 2 // and names of keys follow
 )
 
-// newMax is how many bytes such a list has at most.
-const newMax = LimitSpill
+// newMax is how many bytes such a list has at most, unless it has one name only: two fill a block of Badger's, which
+// takes three times as much memory as its one entry if that is larger.
+const newMax = 1900
 
 // generation is the number of checkpoints of a history so far.
 func (s *Badger) generation(txn *badger.Txn, db string) (uint64, error) {

@@ -22,7 +22,7 @@ const mappedShare, keptShare = 6, 16
 
 // It is looked every limitEvery: the store writes some MB of tables meanwhile, through maps. What lives may fill at
 // most liveMax of Go's limit, as the collector runs ever more often the less room it has; what fills more for
-// limitAfter looks has as much more. Less long, as while a checkpoint is written, it makes do. Nor is Go's what was
+// limitAfter looks has as much more. Less long, as while tables are merged, it makes do. Nor is Go's what was
 // mapped in any of these looks: compactions come and go.
 const (
 	limitEvery = 50 * time.Millisecond
