@@ -1,10 +1,8 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"maps"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -91,23 +89,6 @@ type Commit struct {
 	// entries below it any more: they are kept as evidence only, for as long as
 	// Options.Retain and Options.MaxBytes allow.
 	Drop uint64
-}
-
-// Whole is c with what is written in its Checkpoints.
-func (c Commit) Whole() (Commit, error) {
-	c.Checkpoints = maps.Clone(c.Checkpoints)
-	for db, write := range c.Written {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			return c, err
-		}
-		if c.Checkpoints == nil {
-			c.Checkpoints = map[string][]byte{}
-		}
-		c.Checkpoints[db] = b.Bytes()
-	}
-	c.Written = nil
-	return c, nil
 }
 
 // Store is implemented by Badger (Open) and by the failing twin in tests.

@@ -347,10 +347,15 @@ func (w *writer) set(key, value []byte) error {
 	if len(value) <= inlineMax {
 		return w.put(key, seal(key, value, kindInline))
 	}
-	return w.setBy(key, func(to io.Writer) error {
+	return w.setBy(key, writes(value))
+}
+
+// writes writes a value.
+func writes(value []byte) func(io.Writer) error {
+	return func(to io.Writer) error {
 		_, err := to.Write(value)
 		return err
-	})
+	}
 }
 
 // setBy is set of what write writes.
@@ -581,10 +586,7 @@ func (w *writer) checkpoint(db string, data []byte) error {
 		return errors.Join(w.remove(nameKey(prefixCheckpoint, db)), w.remove(nameKey(prefixGeneration, db)),
 			w.set(nameKey(prefixForget, db), nil))
 	}
-	return w.replaced(db, func(to io.Writer) error {
-		_, err := to.Write(data)
-		return err
-	})
+	return w.replaced(db, writes(data))
 }
 
 // replaced replaces the checkpoint of a history by what write writes.

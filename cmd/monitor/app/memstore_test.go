@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -80,7 +81,7 @@ func (s *memStore) Commit(_ context.Context, c store.Commit) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	c, err := c.Whole()
+	c, err := storetest.Whole(c)
 	if err != nil {
 		return err
 	}

@@ -249,7 +249,7 @@ func (m *memory) Commit(ctx context.Context, c store.Commit) error {
 	for i := range entries {
 		entries[i].Data = bytes.Clone(entries[i].Data)
 	}
-	c, err := c.Whole()
+	c, err := Whole(c)
 	if err != nil {
 		return err
 	}

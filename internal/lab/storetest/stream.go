@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"testing"
 
@@ -186,6 +187,21 @@ func Written(db string, data []byte) map[string]func(io.Writer) error {
 		}
 		return nil
 	}}
+}
+
+// Whole is c with what is written in its Checkpoints.
+func Whole(c store.Commit) (store.Commit, error) {
+	checkpoints := map[string][]byte{}
+	maps.Copy(checkpoints, c.Checkpoints)
+	for db, write := range c.Written {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return c, err
+		}
+		checkpoints[db] = b.Bytes()
+	}
+	c.Checkpoints, c.Written = checkpoints, nil
+	return c, nil
 }
 
 func (x suite) checkpoints(t *testing.T) {
