@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
@@ -29,9 +25,9 @@ func readCertificates(name string) ([]*certificate.Certificate, error) {
 		return nil, unusablef("--verify: %w", err)
 	}
 	defer f.Close()
-	r, closer, err := unpacked(bufio.NewReader(f))
+	r, closer, err := history.Unpacked(name, f)
 	if err != nil {
-		return nil, unusablef("--verify: %s: %w", name, err)
+		return nil, unusablef("--verify: %w", err)
 	}
 	defer closer()
 	var out []*certificate.Certificate
@@ -49,26 +45,6 @@ func readCertificates(name string) ([]*certificate.Certificate, error) {
 		return nil, unusablef("--verify: %s: the file is empty; write it with check --certificate", name)
 	}
 	return out, nil
-}
-
-// unpacked takes off the compression that the first bytes tell of.
-func unpacked(r *bufio.Reader) (io.Reader, func(), error) {
-	magic, err := r.Peek(4)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, err
-	}
-	switch {
-	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
-		z, err := gzip.NewReader(r)
-		return z, func() {}, err
-	case bytes.HasPrefix(magic, []byte("\x28\xb5\x2f\xfd")):
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, nil, err
-		}
-		return z, z.Close, nil
-	}
-	return r, func() {}, nil
 }
 
 // parseCertificates looks at the two flags.
@@ -116,33 +92,38 @@ func (s *sitting) verified(hs []history.History) answer {
 	var a answer
 	for i := range hs {
 		h := &hs[i]
-		expanded, err := judge.Expanded(h.Records, s.b.flags.assume(h.Header))
-		if err != nil {
-			a.verified = append(a.verified, report.Verification{File: h.File, Format: h.Format, DB: h.DB,
-				Transactions: h.Records.Len(),
-				Certificate:  s.b.flags.verify, Proofs: []report.Proof{}, Error: &report.Error{Message: err.Error()}})
-			continue
-		}
-		txns := expanded.Transactions()
-		h.Records = nil // its memory is free
-		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: len(txns),
-			Certificate: s.b.flags.verify, Proofs: []report.Proof{}}
-		s.phase("verifying")
-		assume, _ := s.b.flags.assume(h.Header).Of(txns)
-		want, err := s.b.flags.asked(assume.Clock)
-		c := chosen(s.b.flags.proofs, txns, assume)
-		switch {
-		case err != nil:
+		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: h.Records.Len(),
+			Certificate: s.b.flags.verify}
+		proofs, err := s.replayed(h)
+		if v.Proofs = append([]report.Proof{}, proofs...); err != nil {
 			v.Error = &report.Error{Message: err.Error()}
-		case c == nil:
-			v.Error = &report.Error{Message: fmt.Sprintf("none of the %d certificates in %s is of this history",
-				len(s.b.flags.proofs), s.b.flags.verify)}
-		default:
-			v.Proofs = append(v.Proofs, judge.Verify(c, txns, assume, want)...)
 		}
 		a.verified = append(a.verified, v)
 	}
 	return a
+}
+
+// replayed is what comes of the proofs of a history, whose memory is free then.
+func (s *sitting) replayed(h *history.History) ([]report.Proof, error) {
+	flags := s.b.flags
+	assume := flags.assume(h.Header)
+	expanded, err := judge.Expanded(h.Records, assume)
+	if err != nil {
+		return nil, err
+	}
+	txns := expanded.Transactions()
+	h.Records = nil
+	s.phase("verifying")
+	assume, _ = assume.Of(txns)
+	want, err := flags.asked(assume.Clock)
+	if err != nil {
+		return nil, err
+	}
+	c := chosen(flags.proofs, txns, assume)
+	if c == nil {
+		return nil, fmt.Errorf("none of the %d certificates in %s is of this history", len(flags.proofs), flags.verify)
+	}
+	return judge.Verify(c, txns, assume, want), nil
 }
 
 // chosen is the certificate that is of these records, if there are several; best one

@@ -42,6 +42,12 @@ func readUnpacked(in *input, r io.Reader, depth int) ([]History, error) {
 	return f.read(in)
 }
 
+// Unpacked is what r holds, with compression taken off if there is any, and what frees what that needed. Messages call
+// it name.
+func Unpacked(name string, r io.Reader) (io.Reader, func(), error) {
+	return unpack(&input{name: name}, r, 0)
+}
+
 // unpack takes off compression, whatever is there. closer frees what it needed.
 func unpack(in *input, r io.Reader, depth int) (out io.Reader, closer func(), err error) {
 	closer = func() {}

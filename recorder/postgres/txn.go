@@ -63,7 +63,6 @@ type own struct {
 // txn is a transaction in work.
 type txn struct {
 	start      int64
-	isExplicit bool
 	ops        []record.Op // one without a key is not recorded
 	own        map[string]own
 	saves      []save
@@ -683,7 +682,7 @@ func (c *Connection) complete(r *run, tag string) bool {
 	}
 	switch p.verb {
 	case vBegin:
-		c.current().isExplicit = true
+		c.current()
 	case vCommit:
 		switch tag {
 		case "COMMIT":

@@ -51,10 +51,6 @@ var classOf = func() (of [2008/4 + 1]uint8) {
 	return of
 }()
 
-func (a *arena) memory() int64 {
-	return a.bytes + int64(cap(a.large))*24 + int64(cap(a.freed)+cap(a.unused))*4 + int64(cap(a.pages))*48 + int64(a.taken)*pageBytes
-}
-
 func (a *arena) block(class uint8, block uint32) []byte {
 	size := blockSizes[class]
 	from := int(block&(1<<blockShift-1)) * size

@@ -81,10 +81,10 @@ func TestRoomIsUsedAgain(t *testing.T) {
 			f.Forget(txnOf(n, writeOf(fmt.Sprint("k", k), record.String(strings.Repeat("v", sizes[(round+k)%len(sizes)])))), n)
 		}
 		if round == 2*len(sizes) {
-			full = f.Memory()
+			full = f.memory()
 		}
 	}
-	if now := f.Memory(); now > full+full/10 {
+	if now := f.memory(); now > full+full/10 {
 		t.Errorf("%d bytes, then %d for as much", full, now)
 	}
 	if large := len(f.table.arena.large); large > 200 {
@@ -103,7 +103,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 			f.Forget(txnOf(n, writeOf(fmt.Sprint("k", n), record.String(strings.Repeat("v", 4*size)))), n)
 		}
 	}
-	if took, most := f.Memory(), 2*f.Stats().Bytes; took > most {
+	if took, most := f.memory(), 2*f.Stats().Bytes; took > most {
 		t.Errorf("%d bytes are taken for %d keys of %d", took, f.Stats().Keys, f.Stats().Bytes)
 	}
 }
@@ -114,7 +114,7 @@ func TestMaxBytesCountsKeys(t *testing.T) {
 	for n := range int64(50_000) {
 		f.Forget(txnOf(n+1, writeOf(fmt.Sprint("k", n), record.Int(n))), n)
 	}
-	if took := f.Memory(); took > 5<<18 || took < 3<<18 {
+	if took := f.memory(); took > 5<<18 || took < 3<<18 {
 		t.Errorf("%d bytes are taken where %d may be", took, 1<<20)
 	}
 }

@@ -79,7 +79,7 @@ func TestMemoryOfKeys(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	per := float64(after.HeapAlloc-before.HeapAlloc) / keys
-	said := float64(f.Memory()) / keys
+	said := float64(f.memory()) / keys
 	t.Logf("%.1f bytes a key, it says %.1f itself, %.1f of them packed", per, said, float64(f.Stats().Bytes)/keys)
 	if most := 64.0 + 7 + 4; per > most {
 		t.Errorf("a key takes %.1f bytes", per)
@@ -135,4 +135,17 @@ func BenchmarkSnapshot(b *testing.B) {
 		}
 	}
 	b.SetBytes(f.Stats().Bytes)
+}
+
+// memory estimates the bytes that the frontier takes.
+func (f *Frontier) memory() int64 {
+	return f.table.memory() + int64(cap(f.given))*4 + int64(cap(f.buf))
+}
+
+func (t *table) memory() int64 {
+	return int64(len(t.index))*4 + int64(len(t.pages))*entriesPerPage*16 + t.arena.memory()
+}
+
+func (a *arena) memory() int64 {
+	return a.bytes + int64(cap(a.large))*24 + int64(cap(a.freed)+cap(a.unused))*4 + int64(cap(a.pages))*48 + int64(a.taken)*pageBytes
 }

@@ -144,11 +144,6 @@ func (f *Frontier) Stats() Stats {
 // Total is Stats().Total.
 func (f *Frontier) Total() int { return f.total }
 
-// Memory estimates the bytes that the frontier takes.
-func (f *Frontier) Memory() int64 {
-	return f.table.memory() + int64(cap(f.given))*4 + int64(cap(f.buf))
-}
-
 // State tells what is known of a key besides its versions. If Needs names the
 // key that has to be answered first; until then the answer is Lossy.
 func (f *Frontier) State(key string) State {

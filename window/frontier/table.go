@@ -43,10 +43,6 @@ func newTable() table {
 	return table{index: make([]uint32, 64), free: noSlot}
 }
 
-func (t *table) memory() int64 {
-	return int64(len(t.index))*4 + int64(len(t.pages))*entriesPerPage*16 + t.arena.memory()
-}
-
 func (t *table) at(slot uint32) *entry {
 	return &t.pages[slot>>entryShift][slot&(entriesPerPage-1)]
 }

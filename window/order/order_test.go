@@ -66,7 +66,7 @@ func TestWatermarkIsTheLeastPartitionsEndMinusDelay(t *testing.T) {
 	if got := o.Watermark(); got != 90 {
 		t.Fatalf("watermark %d, want 90 = 100-9-1", got)
 	}
-	if p, ok := o.Holder(); !ok || p != 0 {
+	if p, ok := o.holding(); !ok || p != 0 {
 		t.Fatalf("holder %d %v, want partition 0", p, ok)
 	}
 	o.Add(0, noSeq(txn("a", 2, 100, 111)), 0)
@@ -144,7 +144,7 @@ func TestStuckPartitionIsLeftBehind(t *testing.T) {
 	wantIDs(t, o)
 	o.Advance(1101) // partition 1 never spoke since 1000; partition 0 did before 1100
 	wantIDs(t, o, "a#1")
-	if p, ok := o.Holder(); !ok || p != 0 {
+	if p, ok := o.holding(); !ok || p != 0 {
 		t.Fatalf("holder %d %v", p, ok)
 	}
 	if f := o.Add(1, txn("b", 1, 0, 55), 0); f != Late {
@@ -158,7 +158,7 @@ func TestStuckPartitionIsLeftBehind(t *testing.T) {
 	wantIDs(t, o)
 	o.Advance(1401) // now both are stuck
 	wantIDs(t, o, "a#2")
-	if _, ok := o.Holder(); ok {
+	if _, ok := o.holding(); ok {
 		t.Fatal("an idle partition holds the watermark")
 	}
 }

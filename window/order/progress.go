@@ -304,13 +304,6 @@ func (o *Order) Reach() int64 {
 	return add(o.greatest, o.delay)
 }
 
-// Holder is the partition that holds the watermark back; false if none does,
-// because all are idle or there are none.
-func (o *Order) Holder() (partition int, ok bool) {
-	o.settle()
-	return o.holder, o.holder >= 0
-}
-
 // Missed counts what makes all conclusions from absence doubtful, whatever the
 // key: a silent partition was given up, or records left early because the
 // buffer was full. A caller compares it with what it was before it hands on a release

@@ -131,8 +131,6 @@ func (b *Block) Sums() []Sum {
 // Reader takes records out of blocks, of any in turn, and reuses its memory. The
 // zero Reader is ready. It is for one goroutine.
 type Reader struct {
-	// SkipID leaves IDs empty that would have to be made.
-	SkipID bool
 	// Keys are the numbers within the block of the keys of the operations of the
 	// record taken out last: equal ones for equal keys, less than Block.Names. Good
 	// until the next.
@@ -156,9 +154,7 @@ func (b *Block) At(i int, r *Reader) *record.Transaction {
 	for j, k := range u.keys {
 		u.ops[j].Key = b.Name(k)
 	}
-	if !r.SkipID {
-		u.identify()
-	}
+	u.identify()
 	r.Keys = u.keys
 	return &u.t
 }

@@ -321,13 +321,6 @@ func BenchmarkBlock(b *testing.B) {
 		}
 		perOp(b, 1)
 	})
-	b.Run("at, no id", func(b *testing.B) {
-		r := Reader{SkipID: true}
-		for i := 0; b.Loop(); i++ {
-			block.At(i*2477%block.Len(), &r)
-		}
-		perOp(b, 1)
-	})
 	b.Run("head", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			block.Head(i * 2477 % block.Len())
