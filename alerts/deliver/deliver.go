@@ -158,7 +158,6 @@ type Event struct {
 	ID       string // of the alert; empty when the outbox could not be read, and of what is told again
 	Outcome  Outcome
 	Attempt  int           // for this alert since the start, from 1
-	Took     time.Duration // the attempt
 	Wait     time.Duration // until the next attempt of this lane
 	Err      error         // nil if delivered
 }

@@ -139,10 +139,8 @@ func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 	case !wanted:
 		outcome = Filtered
 	default:
-		begin := time.Now()
 		after, recoverable, err := way.receiver.Notify(ctx, body, a.ID)
-		e.Took, e.Err = time.Since(begin), err
-		if err != nil && recoverable {
+		if e.Err = err; err != nil && recoverable {
 			if stop.Err() != nil {
 				return false
 			}
@@ -181,13 +179,8 @@ func (l *lane) pause(ctx context.Context, way *way, e Event, after time.Duration
 		e.Wait = max(e.Wait, min(after, retryAfterMax))
 	}
 	l.tell(e)
-	t := time.NewTimer(e.Wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-way.over:
+	if !way.rest(ctx, e.Wait) && ctx.Err() == nil {
 		l.wait.Reset()
-	case <-ctx.Done():
 	}
 }
 
@@ -212,9 +205,8 @@ func (l *lane) resendTo(ctx context.Context, way *way, r Resender) {
 	for failed := 0; ; {
 		e := Event{Outcome: Resent}
 		var after time.Duration
-		begin := time.Now()
 		after, e.Err = r.Resend(ctx, l.active(way.filter))
-		e.Took, e.Wait = time.Since(begin), max(ResendDefault, min(after, retryAfterMax))
+		e.Wait = max(ResendDefault, min(after, retryAfterMax))
 		if ctx.Err() != nil {
 			return
 		}
@@ -223,18 +215,23 @@ func (l *lane) resendTo(ctx context.Context, way *way, r Resender) {
 		} else {
 			e.Outcome, e.Attempt = Retrying, failed
 		}
-		l.tell(e)
-		t := time.NewTimer(e.Wait)
-		select {
-		case <-t.C:
-		case <-way.over:
-			t.Stop()
-			return
-		case <-ctx.Done():
-			t.Stop()
+		if l.tell(e); !way.rest(ctx, e.Wait) {
 			return
 		}
 	}
+}
+
+// rest waits so long; false if the way, or the context, is over before.
+func (w *way) rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-w.over:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // active is what the receiver is to hear of again.

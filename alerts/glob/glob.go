@@ -2,29 +2,20 @@
 // but * and ? has a meaning of its own.
 package glob
 
+import (
+	"path"
+	"strings"
+)
+
+// To package path a / is no character like others, and \ and [ are none either.
+var (
+	patterns = strings.NewReplacer("/", "\x00", `\`, `\\`, "[", `\[`)
+	texts    = strings.NewReplacer("/", "\x00")
+)
+
 // Match tells whether all of s is what a pattern stands for: * for any characters, ? for
-// one, every other for itself. O(len(pattern)·len(s)).
+// one, every other for itself.
 func Match(pattern, s string) bool {
-	p, t := []rune(pattern), []rune(s)
-	star, from := -1, 0 // where the last * is, and what it ends before
-	i, j := 0, 0
-	for j < len(t) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, from = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
-			i++
-			j++
-		case star >= 0: // let it take one more
-			from++
-			i, j = star+1, from
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
+	ok, err := path.Match(patterns.Replace(pattern), texts.Replace(s))
+	return ok && err == nil
 }

@@ -192,12 +192,20 @@ func moment(s string, now time.Time) (time.Time, error) {
 	if d, err := config.ParseDuration(s); err == nil {
 		return now.Add(-max(d, -d)), nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
-		if at, err := time.ParseInLocation(layout, s, time.Local); err == nil {
-			return at, nil
-		}
+	if at, ok := timeOf(s); ok {
+		return at, nil
 	}
 	return time.Time{}, fmt.Errorf("wants a time such as 2026-01-31T12:00:00Z, a date, or how long ago such as 24h, not %q", s)
+}
+
+// timeOf reads a time, or a date.
+func timeOf(s string) (at time.Time, ok bool) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return at, true
+		}
+	}
+	return at, false
 }
 
 // everyAlert calls each for the alerts that a filter lets through, the latest first, until it returns an error.

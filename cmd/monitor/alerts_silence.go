@@ -86,15 +86,14 @@ func ends(until string, last time.Duration, now time.Time) (int64, error) {
 	case last > 0:
 		return now.Add(last).UnixNano(), nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
-		if at, err := time.ParseInLocation(layout, until, time.Local); err == nil {
-			if at.Sub(now) > config.DurationMax {
-				return 0, unusablef("--until: wants a time within 20 years, not %s", until)
-			}
-			return at.UnixNano(), nil
-		}
+	switch at, ok := timeOf(until); {
+	case !ok:
+		return 0, unusablef("--until: wants a time such as 2026-01-31T12:00:00Z, not %q", until)
+	case at.Sub(now) > config.DurationMax:
+		return 0, unusablef("--until: wants a time within 20 years, not %s", until)
+	default:
+		return at.UnixNano(), nil
 	}
-	return 0, unusablef("--until: wants a time such as 2026-01-31T12:00:00Z, not %q", until)
 }
 
 func newSilenceList() *cobra.Command {
