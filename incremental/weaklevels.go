@@ -33,7 +33,6 @@ type weakCheck struct {
 	level verdict.Level
 	name  weak.Level
 	found []verdict.Violation
-	count int
 	order []version.Slot   // that satisfies the level, if the choices have been made
 	from  []verdict.Source // what was chosen
 	// outcome of a history with choices, once decided; open are the choices that it does
@@ -195,7 +194,7 @@ func (e *Engine) tickWeak(last bool) {
 		if c == nil { // a cycle of the base, and g1 was not asked for
 			c = e.weak.levels[0]
 		}
-		if c.count++; e.opt.MaxViolations == 0 || len(c.found) < e.opt.MaxViolations || e.opt.Online {
+		if e.opt.MaxViolations == 0 || len(c.found) < e.opt.MaxViolations || e.opt.Online {
 			e.tellWeak(c, e.weakViolation(e.weak.Path, v, c.level))
 		}
 	}

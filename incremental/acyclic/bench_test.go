@@ -56,9 +56,9 @@ func BenchmarkSolve(b *testing.B) {
 					}
 					tasks = append(tasks, p)
 				}
-				conflicts, ended, traced := 0, 0, 0
+				conflicts, ended := 0, 0
 				for b.Loop() {
-					conflicts, ended, traced = 0, 0, 0
+					conflicts, ended = 0, 0
 					for _, p := range tasks {
 						th := p.theory()
 						s := sat.New(len(p.phase), th, a.opt)
@@ -67,13 +67,10 @@ func BenchmarkSolve(b *testing.B) {
 							ended++
 						}
 						conflicts += s.Stats.Conflicts
-						_, n := s.Bytes()
-						traced += n
 					}
 				}
 				b.ReportMetric(float64(conflicts), "conflicts")
 				b.ReportMetric(float64(ended), "undecided")
-				b.ReportMetric(float64(traced)/1024, "trace-KiB")
 			})
 		}
 	}

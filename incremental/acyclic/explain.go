@@ -119,9 +119,3 @@ func (c *Cycle) join(t *Theory, from, to int32) {
 	}
 	slices.Reverse(c.Arcs[at:])
 }
-
-// Bytes is the memory of the theory, for measurement.
-func (t *Theory) Bytes() int {
-	return 4*(cap(t.outAt)+cap(t.outTo)+cap(t.inAt)+cap(t.inFrom)) + 32*cap(t.links) + 32*cap(t.pos) +
-		16*cap(t.first) + 4*cap(t.cycles) + 8*cap(t.ends)
-}

@@ -422,9 +422,6 @@ func (p *Polygraph) SlotOf(n graph.Node) version.Slot { return p.parts.Slot(n) }
 // Bytes is the memory of the closure, for measurement.
 func (p *Polygraph) Bytes() int { return p.reach.Bytes() }
 
-// Edges is the number of edges stored.
-func (p *Polygraph) Edges() int { return p.g.Len() }
-
 // Sprawls tells whether of what reaches the slots from s on so much is not known to by the clock,
 // as few transactions have had times for a while, that chains are the smaller closure by far. Cost:
 // these slots.

@@ -27,10 +27,7 @@ func (s *Solver) learn(r ref) bool {
 	}
 	s.from = s.from[:0]
 	learnt := s.resolve(r, top)
-	s.Stats.Literals += len(learnt)
 	learnt = s.minimise(learnt)
-	s.Stats.Kept += len(learnt)
-	s.Stats.Learned++
 	for _, l := range s.marked {
 		s.seen[l.Var()] = 0
 	}
@@ -187,11 +184,3 @@ func (s *Solver) Objections() []int { return s.trace.leaves(s.last, objected) }
 // Given returns, after Unsat, the numbers of the AddClause calls that the
 // refutation uses, ascending.
 func (s *Solver) Given() []int { return s.trace.leaves(s.last, given) }
-
-// Bytes is the memory of clauses and derivations, for measurement.
-func (s *Solver) Bytes() (clauses, derivations int) {
-	for _, ws := range s.watches {
-		clauses += 8 * cap(ws)
-	}
-	return clauses + 4*cap(s.arena.words) + 24*len(s.watches), s.trace.bytes()
-}

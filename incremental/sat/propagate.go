@@ -39,34 +39,28 @@ const AskEvery = 64
 // told of one literal, and so on. It ends early, without a conflict, when Stop
 // says so.
 func (s *Solver) propagate() ref {
-	from := s.head
 	for {
 		for s.head < len(s.trail) {
 			l := s.trail[s.head].Not()
 			s.head++
 			if r := s.lookAt(l); r != noRef {
-				s.Stats.Propagations += s.head - from
 				return r
 			}
 		}
 		if s.theory == nil || s.told == len(s.trail) {
-			s.Stats.Propagations += s.head - from
 			return noRef
 		}
 		conflict, objection := s.theory.Assert(s.trail[s.told])
 		if conflict != nil {
-			s.Stats.Propagations += s.head - from
 			return s.object(conflict, objection)
 		}
 		s.told++
 		if s.propagator != nil {
 			if r := s.infer(); r != noRef {
-				s.Stats.Propagations += s.head - from
 				return r
 			}
 		}
 		if s.opt.Stop != nil && s.askStop() {
-			s.Stats.Propagations += s.head - from
 			return noRef
 		}
 	}
@@ -83,7 +77,6 @@ func (s *Solver) askStop() bool {
 
 // object makes a clause of the theory's objection.
 func (s *Solver) object(conflict []Lit, objection int) ref {
-	s.Stats.Objections++
 	lits := make([]Lit, len(conflict))
 	for i, l := range conflict {
 		lits[i] = l.Not()
@@ -105,7 +98,6 @@ func (s *Solver) infer() ref {
 	for _, l := range s.propagator.Implied() {
 		switch {
 		case s.value[l] == 0:
-			s.Stats.Inferred++
 			s.assign(l, byTheory|ref(s.told))
 		case s.value[l] < 0:
 			return s.theoryReason(l, s.told)

@@ -168,13 +168,9 @@ const (
 
 // Stats count the search.
 type Stats struct {
-	Decisions, Propagations, Conflicts, Restarts int
-	// Objections are the theory's; Inferred are literals that it implied and
-	// Reasons how many of these it had to explain.
-	Objections, Inferred, Reasons int
-	// Learned clauses, their literals before and after minimisation, and how
-	// many were deleted again.
-	Learned, Literals, Kept, Deleted int
+	Conflicts, Restarts int
+	Reasons             int // of literals that the theory implied, as far as they were asked for
+	Deleted             int // learned clauses
 }
 
 // New makes a problem of n variables under the theory, which may be nil.

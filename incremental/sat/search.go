@@ -48,7 +48,6 @@ func (s *Solver) Solve(budget int) Answer {
 		if l < 0 {
 			return Sat
 		}
-		s.Stats.Decisions++
 		s.limits = append(s.limits, len(s.trail))
 		s.assign(l, noRef)
 	}

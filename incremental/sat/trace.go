@@ -118,6 +118,3 @@ func (t *trace) end() {
 }
 
 func (t *trace) renamed(d deriv) deriv { return t.name[d] }
-
-// bytes is the memory of the trace.
-func (t *trace) bytes() int { return 4 * (cap(t.start) + cap(t.words)) }
