@@ -47,7 +47,7 @@ func (b *Bits) Add(bulk bool) {
 	}
 }
 
-// Build implements Builder.
+// Build is as that of Chains.
 func (b *Bits) Build(topo []Node, stop func() bool) {
 	b.sets.Clear()
 	b.at = append(b.at[:0], topo...)

@@ -155,7 +155,9 @@ func (c *Chains) rank(n Node) uint32 {
 	return c.place[c.parts.Slot(n)]*uint32(c.parts) + uint32(n)%uint32(c.parts)
 }
 
-// Build implements Builder.
+// Build computes all vectors, of a graph whose edges were added without Insert, which is much faster than inserting them
+// one by one. topo is a topological order of all nodes, implicit edges included. As soon as stop, if there is one, says
+// so it ends, and nothing is to be asked of the closure any more.
 func (c *Chains) Build(topo []Node, stop func() bool) {
 	for _, t := range c.alone {
 		if ch := c.chain[t]; ch != Alone && int(ch) < len(c.members) { // of the last Build

@@ -39,13 +39,3 @@ type Reach interface {
 
 // buildAsks is how many rows are made between two questions whether to stop.
 const buildAsks = 256
-
-// Builder is a Reach that can be computed at once from a graph whose edges were
-// added without Insert, which is much faster than inserting them one by one.
-type Builder interface {
-	Reach
-	// Build computes all rows. topo is a topological order of all nodes,
-	// implicit edges included. As soon as stop, if there is one, says so it ends, and nothing is to be
-	// asked of the closure any more.
-	Build(topo []Node, stop func() bool)
-}

@@ -406,7 +406,7 @@ func TestBuildIsInserts(t *testing.T) {
 				topo[i] = Node(i)
 			}
 			slices.SortFunc(topo, func(a, b Node) int { return reached(a) - reached(b) })
-			for _, b := range []Builder{chains, bits} {
+			for _, b := range []builder{chains, bits} {
 				b.Build(topo, nil)
 				w.r = b
 				if err := w.check(nil); err != nil {
@@ -419,7 +419,7 @@ func TestBuildIsInserts(t *testing.T) {
 			if u, v, ok := w.edge(); ok {
 				w.g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
 				w.path = w.close()
-				for _, b := range []Builder{chains, bits} {
+				for _, b := range []builder{chains, bits} {
 					b.Insert(u, v, func(Node) {})
 				}
 			}
@@ -444,7 +444,7 @@ func TestBuildIsInserts(t *testing.T) {
 		*more = *w
 		if u, v, ok := more.edge(); ok {
 			w.g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
-			for _, b := range []Builder{chains, bits} {
+			for _, b := range []builder{chains, bits} {
 				told := map[Node]bool{}
 				b.Insert(u, v, func(n Node) { told[n] = true })
 				again := *w
@@ -663,4 +663,10 @@ func TestAloneShareColumns(t *testing.T) {
 	if c.Len() != concurrent {
 		t.Errorf("%d columns; want %d", c.Len(), concurrent)
 	}
+}
+
+// builder is a Reach that can be computed at once.
+type builder interface {
+	Reach
+	Build(topo []Node, stop func() bool)
 }

@@ -62,12 +62,12 @@ type own struct {
 
 // txn is a transaction in work.
 type txn struct {
-	start      int64
-	ops        []record.Op // one without a key is not recorded
-	own        map[string]own
-	saves      []save
-	undo       []undo // while there is a savepoint
-	isLost     bool   // what it wrote is not known
+	start  int64
+	ops    []record.Op // one without a key is not recorded
+	own    map[string]own
+	saves  []save
+	undo   []undo // while there is a savepoint
+	isLost bool   // what it wrote is not known
 }
 
 // save is a savepoint.
@@ -492,12 +492,7 @@ func (c *Connection) declare(r *run, t *table) {
 	for i := range r.effects {
 		e := &r.effects[i]
 		key := itemKey(t, e.row, e.column)
-		if c.capture.options.Complete {
-			var opens bool
-			if opens, e.skip = c.capture.items.write(key, t, e.column, c); opens {
-				c.opened = append(c.opened, key)
-			}
-		}
+		e.skip = c.claim(key, t, e.column)
 		if !e.isKnown && !e.skip && !c.returns(p, t, []int{e.column}) {
 			c.unresolved[key] = p
 		}
@@ -806,7 +801,7 @@ func (c *Connection) wrote(r *run, count int) {
 			r.rows = append(r.rows, back.row)
 			for _, e := range r.effects {
 				e.row = back.row
-				c.claim(r, t, &e)
+				c.claim(itemKey(t, e.row, e.column), t, e.column)
 				c.write(r, t, e, back.values)
 			}
 			c.others(r, t, back)
@@ -844,15 +839,16 @@ func (c *Connection) wrote(r *run, count int) {
 	}
 }
 
-// claim declares an item whose row only the answer told.
-func (c *Connection) claim(r *run, t *table, e *effect) {
+// claim declares an item that is written, and tells whether it is lossy.
+func (c *Connection) claim(key string, t *table, column int) (skip bool) {
 	if !c.capture.options.Complete {
-		return
+		return false
 	}
-	key := itemKey(t, e.row, e.column)
-	if opens, _ := c.capture.items.write(key, t, e.column, c); opens {
+	opens, skip := c.capture.items.write(key, t, column, c)
+	if opens {
 		c.opened = append(c.opened, key)
 	}
+	return skip
 }
 
 // finished says that a statement writes no more.
