@@ -146,7 +146,7 @@ func (a ask) decode(r *bufio.Reader, version int16) (*fetched, error) {
 	if version >= 11 {
 		f.skip(4) // preferred replica: only of interest to who names its rack
 	}
-	size := f.recordsLen()
+	size := int64(f.arrayLen())
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -255,8 +255,6 @@ func (f *fields) stringLen() int64 {
 	return max(int64(f.int16()), 0)
 }
 
-func (f *fields) recordsLen() int64 { return int64(f.arrayLen()) }
-
 func (f *fields) aborted() ([]abortedTxn, error) {
 	n := f.arrayLen()
 	if n > abortedMax {
@@ -266,7 +264,7 @@ func (f *fields) aborted() ([]abortedTxn, error) {
 	for i := 0; i < n && f.err == nil; i++ {
 		out = append(out, abortedTxn{producer: f.int64(), first: f.int64()})
 		if f.compact {
-			f.err = skipTags(f.r)
+			f.skipTags()
 		}
 	}
 	return out, f.err
@@ -280,21 +278,11 @@ func (f *fields) unexpected(what string, n int) error {
 }
 
 // skipTags passes over tagged fields.
-func skipTags(r *bufio.Reader) error {
-	n, err := binary.ReadUvarint(r)
-	for ; n > 0 && err == nil; n-- {
-		if _, err = binary.ReadUvarint(r); err != nil {
-			break
-		}
-		var size uint64
-		if size, err = binary.ReadUvarint(r); err == nil && size > math.MaxInt32 {
-			err = errors.New("tagged field too long")
-		}
-		if err == nil {
-			_, err = io.CopyN(io.Discard, r, int64(size))
-		}
+func (f *fields) skipTags() {
+	for n := f.uvarint(); n > 0 && f.err == nil; n-- {
+		f.uvarint()
+		f.skip(int64(f.uvarint()))
 	}
-	return noEOF(err)
 }
 
 // noEOF makes an end in the middle of something an error.

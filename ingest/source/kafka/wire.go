@@ -155,8 +155,9 @@ func (w *wire) exchange(rw io.ReadWriter, req kmsg.Request, sizeMax int64,
 	r.Reset(io.LimitReader(rw, size))
 	// Responses to ApiVersions have the old header in every version.
 	if req.IsFlexible() && req.Key() != int16(kmsg.ApiVersions) {
-		if err := skipTags(r); err != nil {
-			return err
+		f := fields{r: r}
+		if f.skipTags(); f.err != nil {
+			return f.err
 		}
 	}
 	if err := read(r, req.GetVersion()); err != nil {
