@@ -124,19 +124,15 @@ const (
 var recordForm = form{
 	fields:   []string{"db", "session", "seq", "id", "start", "end", "status", "ops", "node"},
 	optional: fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd | fieldNode,
-	unknown: func(name []byte) *reject.Error {
-		if string(name) == "history" {
-			return reject.In("history", reject.MisplacedHeader,
-				"a header is no record: it stands only on the first line of a file")
-		}
-		return reject.In(brief(name), reject.UnknownField,
-			"no field is called %s: a record has db, session, seq, id, node, start, end, status and ops", quoted(name))
-	},
+	has:      "a record has db, session, seq, id, node, start, end, status and ops",
 }
 
 // transaction parses all of d.b. The fields that are absent are set by finish.
 func (d *Decoder) transaction(t *record.Transaction) {
 	given := d.object(&recordForm, "one JSON object", func(f uint) { d.field(f, t) })
+	if e := d.err; e != nil && e.Reason == reject.UnknownField && e.Field == "history" {
+		d.err = reject.In("history", reject.MisplacedHeader, "a header is no record: it stands only on the first line of a file")
+	}
 	d.end()
 	d.fail(d.finish(t, given))
 }

@@ -36,10 +36,7 @@ const (
 var eventForm = form{
 	fields:   []string{"event", "session", "txn", "db", "seq", "id", "start", "n", "op", "count", "end"},
 	optional: eventDB | eventSeq | eventID | eventStart | eventEnd,
-	unknown: func(name []byte) *reject.Error {
-		return reject.In(brief(name), reject.UnknownField,
-			"no field is called %s: an event has event, session, txn, db, seq, id, start, n, op, count, end", quoted(name))
-	},
+	has:      "an event has event, session, txn, db, seq, id, start, n, op, count, end",
 }
 
 // What the kinds of events need, and what they may have.

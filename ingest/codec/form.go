@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"math/bits"
 
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -12,8 +13,13 @@ type form struct {
 	fields []string
 	// optional are those that null is as good as missing for.
 	optional uint
-	// unknown says of a name that it is none of the fields.
-	unknown func(name []byte) *reject.Error
+	// has says what there is, where a name is none of the fields, and word what these are called if not fields.
+	has, word string
+}
+
+// unknown says of a name that it is none of the fields.
+func (f *form) unknown(name []byte) *reject.Error {
+	return reject.In(brief(name), reject.UnknownField, "no %s is called %s: %s", cmp.Or(f.word, "field"), quoted(name), f.has)
 }
 
 // bit is that of a field's name; 0 if there is none.

@@ -35,10 +35,7 @@ func DecodeHeader(line []byte) (h record.Header, err error) {
 	return h, nil
 }
 
-var headerForm = form{fields: []string{"history"}, unknown: func(name []byte) *reject.Error {
-	return reject.In(brief(name), reject.UnknownField, "no field is called %s: a header has nothing but history",
-		quoted(name))
-}}
+var headerForm = form{fields: []string{"history"}, has: "a header has nothing but history"}
 
 func (d *Decoder) header(h *record.Header) {
 	given := d.object(&headerForm, "one JSON object", func(uint) {
@@ -62,11 +59,8 @@ const (
 
 var settingsForm = form{
 	fields: []string{"initial", "sessions", "clock", "max_skew", "coverage", "unique_values"},
-	unknown: func(name []byte) *reject.Error {
-		return reject.In(brief(name), reject.UnknownField,
-			"no setting is called %s: a header has initial, sessions, clock, max_skew, coverage and unique_values",
-			quoted(name))
-	},
+	has:    "a header has initial, sessions, clock, max_skew, coverage and unique_values",
+	word:   "setting",
 }
 
 func (d *Decoder) setting(f uint, h *record.Header) {

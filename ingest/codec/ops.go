@@ -130,10 +130,7 @@ const (
 	predicateWhere
 )
 
-var predicateForm = form{fields: []string{"table", "where"}, unknown: func(name []byte) *reject.Error {
-	return reject.In(brief(name), reject.UnknownField, "no field is called %s: a predicate has table and where",
-		quoted(name))
-}}
+var predicateForm = form{fields: []string{"table", "where"}, has: "a predicate has table and where"}
 
 // predicate takes {"table":T,"where":W}.
 func (d *Decoder) predicate(op *record.Op) {

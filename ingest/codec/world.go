@@ -25,10 +25,7 @@ const (
 var worldForm = form{
 	fields:   []string{"at", "db", "node", "kind", "text"},
 	optional: worldDB | worldNode | worldKind,
-	unknown: func(name []byte) *reject.Error {
-		return reject.In(brief(name), reject.UnknownField,
-			"no field is called %s: what happened has at, db, node, kind, text", quoted(name))
-	},
+	has:      "what happened has at, db, node, kind, text",
 }
 
 // IsWorldEvent tells whether a line or message is meant as an event of the world: an object whose first
@@ -57,10 +54,7 @@ func DecodeWorldEvent(b []byte, now int64) (record.Event, error) {
 	return e, nil
 }
 
-var aroundWorldForm = form{fields: []string{"event"}, unknown: func(name []byte) *reject.Error {
-	return reject.In(brief(name), reject.UnknownField,
-		"no field is called %s: beside an event that is an object there is nothing", quoted(name))
-}}
+var aroundWorldForm = form{fields: []string{"event"}, has: "beside an event that is an object there is nothing"}
 
 func (d *Decoder) worldEvent(e *record.Event) {
 	if d.object(&aroundWorldForm, "one JSON object", func(uint) { d.happened(e) }) == 0 {
