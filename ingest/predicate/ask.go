@@ -70,8 +70,11 @@ func (h *History) Seed() {
 	}
 }
 
-// AskAll asks for all that the statements say. An error says that this is too much.
-func (h *History) AskAll() error {
+// AskAll asks for all that the statements say, or for some of it if that would be more operations than most: then there
+// is an error.
+func (h *History) AskAll(most int) error {
+	defer func(most int) { h.Most = most }(h.Most)
+	h.Most = min(h.Most, most)
 	for _, r := range h.keys {
 		if r != nil {
 			r.isAsked = true

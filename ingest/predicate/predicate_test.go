@@ -156,7 +156,7 @@ func TestItems(t *testing.T) {
 			items, err := predicate.Read(txns, nil, func() bool { return false })
 			got := fmt.Sprint(err)
 			if err == nil {
-				if err := items.AskAll(); err != nil {
+				if err := items.AskAll(predicate.OperationsMax); err != nil {
 					t.Fatal(err)
 				}
 				var all []string
@@ -244,7 +244,7 @@ func TestTooMuchIsNotAskedFor(t *testing.T) {
 	for name, ask := range map[string]func(h *predicate.History){
 		"of what an order does not explain": func(h *predicate.History) { h.Explain(verdict.SER, order) },
 		"of all": func(h *predicate.History) {
-			if h.AskAll() == nil {
+			if h.AskAll(predicate.OperationsMax) == nil {
 				t.Error("that all is too much is not told")
 			}
 		},

@@ -25,10 +25,6 @@ import (
 // takes a constant times what the last one takes.
 const lookPart, lookLeast = 8, 64
 
-// lookTimes is how often a segment is judged at once at most, as long as something is told: where a level is broken
-// not all that breaks it is found.
-const lookTimes = 8
-
 // lookMost is of how many records, as they weigh, a segment with predicates is at most.
 const lookMost = DefaultSegment
 
@@ -47,19 +43,8 @@ func (s *segments) lookAtTick(ends bool) {
 	}
 	if n := s.undecidedFrom(); ends || n >= next {
 		s.looked = n
-		s.lookUntold(s.decidedBefore())
+		s.look(s.decidedBefore(), toldOf, s.cfg.Levels)
 	}
-}
-
-// lookUntold judges what was not told of the segment.
-func (s *segments) lookUntold(undecided int64) (results []verdict.Result) {
-	for range lookTimes {
-		told := len(s.found)
-		if results = s.look(undecided, toldOf, s.cfg.Levels); len(s.found) == told || s.stopped() {
-			break
-		}
-	}
-	return results
 }
 
 // look judges the segment at some levels, and tells what it finds; none: its predicates can't be judged. Reads of
@@ -131,7 +116,7 @@ func (s *segments) closePredicates(results []verdict.Result) []verdict.Result {
 	if !s.hasPredicates() {
 		return results
 	}
-	whole := s.lookUntold(math.MaxInt64)
+	whole := s.look(math.MaxInt64, toldOf, s.cfg.Levels)
 	if s.number > 0 || whole == nil {
 		return results
 	}

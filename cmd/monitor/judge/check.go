@@ -423,6 +423,7 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	if records != q.Records || q.renumber(results) || q.unexplained(results) {
 		return q.round(w, h, tell)
 	}
+	q.plainer(w, results)
 	q.explainer.find = lookup(q.Records)
 	q.leave(results)
 	q.unordered(results, w.choices)

@@ -22,7 +22,7 @@ func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
 	if q.items == nil {
 		return read, nil
 	}
-	if err := q.items.AskAll(); err != nil {
+	if err := q.items.AskAll(q.items.Most); err != nil {
 		return nil, err
 	}
 	q.repack()
@@ -120,14 +120,45 @@ func (q *Question) unjudged(why error, levels ...verdict.Level) {
 }
 
 // askAll asks for all that predicates say.
-func (q *Question) askAll() error {
+func (q *Question) askAll() error { return q.askUpTo(q.items.Most) }
+
+// askUpTo asks for all that predicates say, or for so many operations of that.
+func (q *Question) askUpTo(operations int) error {
 	q.Phase("reading predicates")
-	if err := q.items.AskAll(); err != nil {
-		return err
-	}
-	q.isWhole = true
+	err := q.items.AskAll(operations)
+	q.isWhole = err == nil
 	q.repack()
-	return nil
+	return err
+}
+
+// plainMost is up to how many operations are asked for where a level is broken.
+const plainMost = 1 << 17
+
+// plainer looks again at levels that are broken, with more of what predicates say: more of what breaks them shows then,
+// and it shows more plainly, such as two that each missed the other.
+func (q *Question) plainer(w *work, results []verdict.Result) {
+	if q.items == nil || q.isWhole || q.AnomaliesMax == 1 || w.aux {
+		return
+	}
+	again := work{choices: w.choices}
+	for _, r := range results {
+		if r.Outcome == verdict.Violated {
+			again.levels = append(again.levels, r.Level)
+		}
+	}
+	if had := q.items.Size(); len(again.levels) == 0 || q.askUpTo(plainMost) != nil && q.items.Size() == had {
+		return
+	}
+	e, ok := q.feed(&again)
+	if !ok {
+		return
+	}
+	for _, r := range e.Close() {
+		if i := slices.IndexFunc(results, func(o verdict.Result) bool { return o.Level == r.Level }); r.Outcome ==
+			verdict.Violated {
+			results[i] = r
+		}
+	}
 }
 
 // unexplained tells whether an order that satisfies a level leaves something of the predicates unexplained, which is

@@ -333,6 +333,32 @@ func TestOrderOfPredicates(t *testing.T) {
 	}
 }
 
+// TestTwoThatBookOneSpan: where each of two missed the other's booking, that is what is told, whatever else breaks the
+// level with fewer of the reads.
+func TestTwoThatBookOneSpan(t *testing.T) {
+	for seed := range uint64(4) {
+		g, err := generate.New(generate.Config{Level: generate.SI, Workload: generate.Booking, Transactions: 500, Keys: 12, Operations: 2, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		absent := record.InitialAbsent
+		q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SER}, AnomaliesMax: 10, DB: "d"}
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		skews := 0
+		for _, a := range h.Results[0].Anomalies {
+			if a.Name == "write-skew" {
+				skews++
+			}
+		}
+		if skews < 5 {
+			t.Errorf("seed %d: %s with %d write skews among %d anomalies", seed, h.Results[0].Verdict, skews, len(h.Results[0].Anomalies))
+		}
+	}
+}
+
 // TestPartIsBounded: how often it is asked whether to stop, and how many operations there are, is bounded where all of
 // a history is judged as well as where not all was asked.
 func TestPartIsBounded(t *testing.T) {
