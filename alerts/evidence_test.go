@@ -565,15 +565,16 @@ func TestOneReadOfAnAnomaly(t *testing.T) {
 	}
 }
 
-// Of who may not have taken effect the evidence has, with its writes, what it found of them, as that may be why; and of what
-// it had read of others, who may not be known as yet, nothing.
+// Of who may not have taken effect the evidence has, with its writes, what it found of them, as that may be why; and of
+// what it had read of others, who may not be known as yet, nothing.
 func TestOwnReadsOfAnUnknownOutcome(t *testing.T) {
 	s, err := script.Parse("initial absent\ns1 U unknown: r(x,7) w(x,1) r(x,2)\ns2 T: r(x,1)")
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := []string{"x"}
-	v := verdict.Violation{Kind: verdict.Unsatisfiable, Level: verdict.SER, Read: -1, Txns: []verdict.TxnID{0, 1}, Evidence: []verdict.TxnID{0, 1},
+	both := []verdict.TxnID{0, 1}
+	v := verdict.Violation{Kind: verdict.Unsatisfiable, Level: verdict.SER, Read: -1, Txns: both, Evidence: both,
 		Exhibits: []verdict.Exhibit{{Txn: 0, Writes: x}, {Txn: 1, Reads: x}}}
 	a, err := alerts.New(v, context(s, verdict.SER))
 	if err != nil {

@@ -28,6 +28,8 @@ func TestDeadlines(t *testing.T) {
 		{name: "past the bound", text: "s1 T1: r(x,1) @10-20\ns2 T2: w(y,1) @32-33", max: 10, tick: 31, told: 1},
 		{name: "past the bound and the skew", text: "s1 T1: r(x,1) @10-20\ns2 T2: w(y,1) @32-33", max: 10, skew: 5, tick: 36, told: 1},
 		{name: "not past the skew", text: "s1 T1: r(x,1) @10-20\ns2 T2: w(x,1) @22-34", max: 10, skew: 5, tick: 33, holds: true},
+		{name: "of who is seen late to have taken effect", text: "s1 T1 unknown: r(y,1) w(x,1) @10-20\ns3 T3: r(v,1) @40-50\ns2 T2: r(x,1) @45-51\ns4 T4: w(z,1) @70-80",
+			max: 10, tick: 55, told: 1},
 		{name: "without times, as of when it came", text: "s1 T1: r(x,1)\ns2 T2: r(y,1) @90-100\ns3 T3: w(z,1) @120-130",
 			arrival: []int64{95, 0, 0}, max: 10, tick: 111, told: 2},
 		{name: "without times, first in its session, then with", text: "s1 T1: r(x,1)\ns1 T2: r(y,1) @90-100\ns3 T3: w(z,1) @120-130",

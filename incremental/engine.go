@@ -67,6 +67,7 @@ type Engine struct {
 	first version.Slot
 
 	waiting    []waitingRead // reads whose writer has not come, oldest first
+	looked     int           // how many of them giveUp has looked at
 	unadmitted []ordinal     // taken in before the history's kind was known
 	deferred   []pendingRead // batch: reads that wait until all candidates are admitted
 	blocked    int           // reads that could not be decided
@@ -669,19 +670,31 @@ func (e *Engine) solveLeft(rests int) {
 	}
 }
 
-// giveUp resolves the reads whose writer can't come any more, which are nearly
-// in the order of their deadlines.
+// giveUp resolves the reads whose writer can't come any more, which are nearly in the order of their deadlines: but for
+// those, among what came to wait since the last time, of who was seen late to have taken effect.
 func (e *Engine) giveUp(watermark int64) {
 	n := 0
 	e.giving = true
-	for n < len(e.waiting) && (e.waiting[n].by < watermark || e.closed) {
-		if w := e.waiting[n]; e.in.unwait(w.cell, w.index) {
+	due := func(at int) bool {
+		w := e.waiting[at]
+		if w.by >= watermark && !e.closed {
+			return false
+		}
+		if e.in.unwait(w.cell, w.index) {
 			e.closedSet = true
 			e.decide(w.index, e.waitedFor(w.index, w.cell))
 			e.closedSet = false
 		}
+		return true
+	}
+	for n < len(e.waiting) && due(n) {
 		n++
 	}
+	e.looked = max(e.looked, n)
+	for end := len(e.waiting); e.looked < end; e.looked++ {
+		due(e.looked)
+	}
+	e.looked -= n
 	e.waiting = slices.Delete(e.waiting, 0, n)
 	for n = 0; n < len(e.unanchored) && (e.unanchored[n].by < watermark || e.closed); n++ {
 		e.anchor(e.in.cells.At(e.unanchored[n].cell).key)

@@ -234,8 +234,8 @@ s4 D: r(x,2) r(x,1)`)
 	}
 }
 
-// A read of a key that is written and appended to is not checked, and shows of no unknown outcome that it took effect; nor
-// does the empty list read by one that did not show that its key is a list, of which null says nothing.
+// A read of a key that is written and appended to is not checked, and shows of no unknown outcome that it took effect;
+// nor does the empty list read by one that did not show that its key is a list, of which null says nothing.
 func TestWhatIsNotCheckedVouchesForNobody(t *testing.T) {
 	for text, initial := range map[string]record.Initial{
 		"s1 A: append(x,1)\ns0 B: w(y,2)\ns0 C unknown: r(y,null) w(x,4)\ns1 D: r(x,4)": record.InitialAbsent,
@@ -259,9 +259,9 @@ func TestWhatIsNotCheckedVouchesForNobody(t *testing.T) {
 	}
 }
 
-// What is told is proved: what was read of keys that nobody had written is a part of the proof where nothing less than the
-// history proves; the list that shows that an unknown outcome took effect is, and no other one of its reader; and what
-// nothing proves by itself is only counted beside what is.
+// What is told is proved: what was read of keys that nobody had written is a part of the proof where nothing less than
+// the history proves; the list that shows that an unknown outcome took effect is, and no other one of its reader; and
+// what nothing proves by itself is only counted beside what is.
 func TestToldIsProved(t *testing.T) {
 	for _, tc := range []struct {
 		script  string
