@@ -727,9 +727,9 @@ type suspect struct {
 	appends bool // the transaction does, to the key
 }
 
-// judgeSuspects looks once at each, when all who may have written what was read have come: it reports those of keys that are
-// seen to hold no lists, or nothing else; when all has been taken, at those that are left. Those of keys of which an append
-// may be forgotten, or not be recorded, are not checked.
+// judgeSuspects looks once at each, when all who may have written what was read have come: it reports those of keys that
+// are seen to hold no lists, or nothing else; when all has been taken, at those that are left. Those of keys of which an
+// append may be forgotten, or not be recorded, are not checked.
 func (e *Engine) judgeSuspects(all bool) {
 	in := e.in
 	if all {
