@@ -746,7 +746,7 @@ func (e *Engine) judgeSuspects(all bool) {
 		case p.appended || all && !p.written:
 		case !all && !p.scalar:
 			left = append(left, s)
-		case e.lossy(s.key):
+		case p.lossy || e.lossy(s.key) && !p.scalar:
 			in.skipped++
 		default:
 			s.v.Exhibits = append(s.v.Exhibits, p.changes(in.nameOf(s.key)))

@@ -290,6 +290,30 @@ func TestToldIsProved(t *testing.T) {
 	}
 }
 
+// No anomaly is said to break a level that holds: null and the empty list are different in a key of numbers, and both
+// may have been there.
+func TestNoneBreaksWhatHolds(t *testing.T) {
+	s, err := script.Parse("s0 A: w(x,[])\ns0 B: r(x,null) r(x,[])\ns0 C: w(x,4)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h report.History
+	if err := Check(Question{Txns: s.Txns, Levels: verdict.Levels(), AnomaliesMax: 10}, &h); err != nil {
+		t.Fatal(err)
+	}
+	holds := map[string]bool{}
+	for _, r := range h.Results {
+		holds[r.Level] = r.Verdict == "satisfied"
+	}
+	for _, r := range h.Results {
+		for _, a := range r.Anomalies {
+			if holds[a.Level] {
+				t.Errorf("%v holds, and %s", a.Level, a.Alert.Summary)
+			}
+		}
+	}
+}
+
 // What a transaction finds twice of a key to which it appends, and somebody else appended the same, or wrote it as a whole,
 // is not checked: the reader alone would seem to have read what it wrote later, or a list in two orders, which breaks all.
 func TestOwnElementOfAnother(t *testing.T) {
