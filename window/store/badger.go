@@ -129,14 +129,18 @@ func (s *Badger) startRoom() error {
 // take 300 MB; these take 3 MB when idle and 60 MB at 60,000 commits a second.
 // Nothing reaches Badger's value log: large values have files of their own.
 func tuned(opt Options) badger.Options {
-	return badger.DefaultOptions(opt.Path).
+	o := badger.DefaultOptions(opt.Path)
+	o.TableSizeMultiplier = 1
+	return o.
 		WithSyncWrites(opt.SyncWrites).
 		WithLogger(logger{opt.Logger}).
 		WithMemTableSize(4 << 20).
 		WithNumMemtables(2).
-		// Compaction has memory for some ten tables, four times their size and 3 MB each. The smaller they are, the likelier
-		// it stands still for good, see await.
+		// Compaction has memory for some ten tables, three times their size each; so they are as large on each level, and
+		// one of a level lies over some five of the next. The smaller they are, the likelier it stands still for good, see
+		// await.
 		WithBaseTableSize(512 << 10).
+		WithLevelSizeMultiplier(5).
 		WithBaseLevelSize(2 << 20).
 		WithNumLevelZeroTables(2).
 		WithNumLevelZeroTablesStall(3).
