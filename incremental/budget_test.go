@@ -63,10 +63,10 @@ func TestLittleBudgetsAgreeWithOracle(t *testing.T) {
 	}
 }
 
-// A stretch of blind writes is given up, and what follows by itself from what is read after it is told.
+// A stretch of blind writes that are read is given up, and what follows by itself from what is read after it is told.
 func TestCertainIsTold(t *testing.T) {
 	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Online: true, UniqueValues: true, UnseenUnique: true, Steps: 64})
-	for _, x := range hotWriters(2000, "seen") {
+	for _, x := range hotWriters(2000, "read") {
 		e.Step(&x, 0)
 	}
 	if !e.GaveUp() {

@@ -6,28 +6,23 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// hotWriters makes transactions in 50 sessions whose writes of a hot key nobody reads: alone ("hot"), beside an update
-// of another key ("seen"), or with times by which forty overlap, and clocks may differ by ten times as
-// much ("timed").
+// hotWriters makes transactions in 50 sessions that write a hot key and nobody reads ("hot"), that one of a session of its
+// own each reads ("read"), or with times by which forty overlap, and clocks may differ by ten times as much ("timed").
 func hotWriters(n int, kind string) []record.Transaction {
-	out := make([]record.Transaction, n)
-	const sessions, accounts = 50, 37
-	for i := range out {
+	var out []record.Transaction
+	const sessions = 50
+	for i := range n {
 		v := int64(i + 1)
 		x := record.Transaction{Session: fmt.Sprint("s", i%sessions), Seq: int64(i / sessions), HasSeq: true, ID: fmt.Sprint(i), Status: record.Committed}
-		switch kind {
-		case "seen":
-			read := record.Op{Kind: record.Read, Key: fmt.Sprint("account:", i%accounts)}
-			if i >= accounts {
-				read.Value = record.Int(v - accounts)
-			}
-			x.Ops = append(x.Ops, read, record.Op{Kind: record.Write, Key: read.Key, Value: record.Int(v)})
-		case "timed":
+		if kind == "timed" {
 			x.End, x.HasTimes = v*10_000, true
 			x.Start = x.End - 395_000
 		}
 		x.Ops = append(x.Ops, record.Op{Kind: record.Write, Key: "hot", Value: record.Int(v)})
-		out[i] = x
+		if out = append(out, x); kind == "read" {
+			out = append(out, record.Transaction{Session: fmt.Sprint("r", i), ID: fmt.Sprint("r", i), Status: record.Committed,
+				Ops: []record.Op{{Kind: record.Read, Key: "hot", Value: record.Int(v)}}})
+		}
 	}
 	return out
 }

@@ -214,10 +214,19 @@ func (p *Polygraph) Block(w version.ID) {
 		return
 	}
 	any, alike := false, p.banded == nil && p.idle(w)
+	if alike && p.reads.Test(uint(v.Writer)) {
+		p.putOff()
+	}
 	at, low := len(*list), len(*list) // low: of those seen, the first that is not before w
 	known := 0
-	if p.banded == nil && p.unread(w) {
-		low, known = 0, len(*list)
+	if alike {
+		var after bool
+		if known, after = p.probe(*list, w); known > 0 {
+			any = true
+		}
+		if p.unread(w) && !after {
+			low, known = known, len(*list)
+		}
 	}
 	for i := len(*list) - 1; i >= known; i-- {
 		x := (*list)[i]
@@ -255,6 +264,32 @@ func (p *Polygraph) Block(w version.ID) {
 	p.Propagate()
 }
 
+// probe is how many of the first blocks of a list w is known to come after, as far as some looks show it, and whether
+// it comes before one of those that were looked at: at the last one, the fourth from the end, the sixteenth and so on
+// until one comes before w, and at those that follow what it comes after. O(log n) relations.
+func (p *Polygraph) probe(list []blockRef, w vid) (known int, before bool) {
+	for back := 1; back <= len(list)-known && !before; back *= 4 {
+		i := len(list) - back
+		r := p.relate(list[i].head, w)
+		before = r == isAfter
+		if r == isBefore {
+			known = max(known, int(list[i].low))
+			break
+		}
+	}
+	for n := 0; n < probed && known < len(list) && !before; n++ {
+		r := p.relate(list[known].head, w)
+		if before = r == isAfter; r != isBefore {
+			break
+		}
+		known++
+	}
+	return known, before
+}
+
+// probed is how many blocks that come before a new one are looked for, beyond those that another one is known to come after.
+const probed = 8
+
 // leaves tells whether a block, or what is new of it, is not looked at, as the budget has
 // ended; that is counted. The lists of blocks are not asked for anything from then on.
 func (p *Polygraph) leaves() bool {
@@ -269,13 +304,14 @@ func (p *Polygraph) leaves() bool {
 // so of two versions that nobody has read, nor may have: they agree with any order of their writers, which
 // at all levels but snapshot isolation is the order of transactions or commits. There a writer that reads nothing
 // can be taken to begin as it commits, unless its instants are known, and two such agree with any order of their
-// commits. So no pair is made before somebody reads; see matters.
+// commits. So no pair is made before somebody reads; see matters. And if a writer does read, the pairs of what it writes
+// blindly are put off until a run of the history gets stuck; see Solve.
 func (p *Polygraph) harmless(a, b vid) bool { return p.idle(a) && p.idle(b) }
 
 // idle tells whether the block that head heads has an order with others of its kind in any case.
 func (p *Polygraph) idle(head vid) bool {
 	return p.tab.Tail(head) == head && !p.tab.First(head) && !p.tab.HasReaders(head) && !p.candidate.Test(uint(head)) &&
-		(p.parts == 1 || p.cfg.Prefix || !p.cfg.Instants && !p.reads.Test(uint(p.writer(head))))
+		(p.parts == 1 || p.cfg.Prefix || !p.cfg.Instants && (p.putsOff || !p.reads.Test(uint(p.writer(head)))))
 }
 
 // unread tells whether the block that head heads has an order with all that its key has so far in any case, as they
@@ -311,8 +347,26 @@ func (p *Polygraph) readsSome(s slot) {
 	}
 	p.reads.Set(uint(s))
 	for _, w := range p.Writes(s) {
-		p.matters(w)
+		if !p.putsOff {
+			p.matters(w)
+		} else if !p.held(w) && p.isHead(w) && p.idle(w) {
+			p.putOff()
+		}
 	}
+}
+
+// putOff takes in that pairs of an idle version were not made though its writer reads.
+func (p *Polygraph) putOff() { p.isPutOff, p.solved.valid = true, false }
+
+// makePutOff makes the pairs that were put off, and from then on all others at once.
+func (p *Polygraph) makePutOff() {
+	p.putsOff, p.isPutOff = false, false
+	for s, ok := p.reads.NextSet(0); ok; s, ok = p.reads.NextSet(s + 1) {
+		for _, w := range p.Writes(slot(s)) {
+			p.matters(w)
+		}
+	}
+	p.Propagate()
 }
 
 // afterInitial puts the anti-dependencies of the initial version's readers to a

@@ -214,6 +214,8 @@ type Polygraph struct {
 	candidate     bitset.BitSet // versions that a read that is open was found to may be of
 	busy          bitset.BitSet // keys with a block that is not idle, or was read
 	reads         bitset.BitSet // transactions that read something, where that matters; see idle
+	putsOff       bool          // pairs of blind writes by transactions that read are made once a run gets stuck
+	isPutOff      bool          // there are such
 	scratch       []slot
 	contracted    [][2]uint32   // of the last problem; see problem.fixed
 	arcs          []acyclic.Arc // the same
@@ -319,6 +321,7 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 	if cfg.PairsMax == 0 {
 		p.cfg.PairsMax = pairsMax
 	}
+	p.putsOff = cfg.Split && !cfg.Prefix && !cfg.RealTime && !cfg.Last && !p.bulk
 	switch {
 	case cfg.RealTime:
 		p.banded = reach.NewBanded(&p.g, p.parts, cfg.Skew)

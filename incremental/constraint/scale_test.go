@@ -99,6 +99,7 @@ func TestHotKeyMakesFewPairs(t *testing.T) {
 	}{
 		{"chains", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20}, 0},
 		{"chains, si", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20, Split: true}, 0},
+		{"chains, si, writers that read", hot{writers: n, sessions: 20, reads: true}, Config{Sessions: true, Chains: 20, Split: true}, 0},
 		{"chains, bulk", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20, Bulk: true}, 0},
 		{"chains, bulk, unread", hot{writers: n / 4, sessions: 20}, Config{Sessions: true, Chains: 20, Bulk: true, Last: true}, 0},
 		{"chains, pc", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20, Split: true, Prefix: true}, 0},
@@ -129,11 +130,11 @@ func TestHotKeyMakesFewPairs(t *testing.T) {
 // What nobody reads is written in steps that grow with the writes.
 func TestUnreadWritesCostStepsEach(t *testing.T) {
 	const n = 10_000
-	for _, bulk := range []bool{false, true} {
+	for _, c := range []struct{ bulk, split bool }{{}, {bulk: true}, {split: true}} {
 		b := budget.Unlimited()
-		hot{writers: n, sessions: 20, budget: b}.load(Config{Sessions: true, Chains: 20, Bulk: bulk})
+		hot{writers: n, sessions: 20, budget: b, reads: c.split}.load(Config{Sessions: true, Chains: 20, Bulk: c.bulk, Split: c.split})
 		if used := b.Used(); used > 100*n {
-			t.Errorf("bulk %v: %d steps for %d writers", bulk, used, n)
+			t.Errorf("%+v: %d steps for %d writers", c, used, n)
 		}
 	}
 }
@@ -144,6 +145,10 @@ func TestPairsGrowLinearly(t *testing.T) {
 	for _, cfg := range []Config{{Sessions: true, Chains: 20, Split: true}, {Sessions: true, Chains: 20, Split: true, Bulk: true}} {
 		few := hot{writers: 1500, sessions: 20, ties: 3, reads: true}.load(cfg)
 		many := hot{writers: 3000, sessions: 20, ties: 3, reads: true}.load(cfg)
+		if !cfg.Bulk {
+			few.makePutOff()
+			many.makePutOff()
+		}
 		if len(few.pairs) == 0 || len(many.pairs) > 5*len(few.pairs)/2 {
 			t.Errorf("bulk %v: %d pairs of 1500 writers, %d of 3000", cfg.Bulk, len(few.pairs), len(many.pairs))
 		}

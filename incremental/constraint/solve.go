@@ -53,6 +53,13 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	if p.halted() {
 		return sat.Budget
 	}
+	if p.isPutOff {
+		if p.repeated = p.slots; p.run(pairs, choices) {
+			return sat.Sat
+		}
+		p.makePutOff()
+		return p.Solve(budget)
+	}
 	if p.implicit > 0 || p.banded == nil && (p.places != nil || !p.cfg.Last) && len(pairs)+len(choices) > runFirst {
 		p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices)+p.implicit)
 		p.repeated = len(pairs) + len(choices)
