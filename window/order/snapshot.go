@@ -2,7 +2,6 @@ package order
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -75,13 +74,7 @@ func (o *Order) code(c *coder, load func(ref uint64) (record.Head, error)) error
 	if err != nil || !c.there() {
 		return err
 	}
-	if c.Reading {
-		o.readTrials(c)
-	} else {
-		for i := range o.partitions {
-			o.writeTrial(c, &o.partitions[i].trial)
-		}
-	}
+	o.codeTrials(c)
 	o.bare.old.code(c)
 	o.bare.cur.code(c)
 	o.patience.code(c)
@@ -351,50 +344,35 @@ func (o *Order) readItems(c *coder, s *session, last uint64, load func(uint64) (
 	return last, c.err
 }
 
-func (o *Order) writeTrial(c *coder, t *trial) {
-	c.uint(uint64(len(t.ends)))
-	if len(t.ends) == 0 {
-		return
-	}
-	c.int(t.since)
-	for i := range t.ends {
-		x, ref := &t.ends[i], uint64(0)
-		if x.own {
-			ref = o.at(x.item).ref + 1
-		}
-		c.Texts(&x.session)
-		c.uint(ref)
-		c.times(&x.end)
-	}
-}
-
-// readTrials reads what is on trial. Of the records that wait it is just those that say so.
-func (o *Order) readTrials(c *coder) {
-	waits := map[uint64]int32{}
-	for i := range o.items.Len() {
-		if it := o.at(int32(i)); it.flags&isOnTrial != 0 {
-			waits[it.ref] = int32(i)
+// codeTrials codes what is on trial. Of the records that wait it is just those that say so.
+func (o *Order) codeTrials(c *coder) {
+	waits := map[uint64]int32{} // that were read
+	for i := int32(0); c.Reading && int(i) < o.items.Len(); i++ {
+		if it := o.at(i); it.flags&isOnTrial != 0 {
+			waits[it.ref] = i
 		}
 	}
 	for n := range o.partitions {
 		t := &o.partitions[n].trial
-		for i := range c.count(trialMost, 3) {
-			if i == 0 {
-				t.since = c.Int()
+		wire.List(&c.Coder, &t.ends, trialMost, 3, func(x *probe) {
+			if x == &t.ends[0] {
+				c.Ints(&t.since)
 			}
-			x := probe{session: c.Text()}
-			ref := c.Uint()
-			c.times(&x.end)
-			if ref > 0 {
-				x.item, x.own = waits[ref-1], true
-				if it, ok := waits[ref-1]; !ok || o.sessions[x.session] == nil || int(o.at(it).partition) != n {
-					c.fail("record %d is on trial and does not wait", ref-1)
-					return
-				}
-				delete(waits, ref-1)
+			ref := uint64(0)
+			if x.own {
+				ref = o.at(x.item).ref + 1
 			}
-			t.ends = append(t.ends, x)
-		}
+			c.Texts(&x.session)
+			c.Uints(&ref)
+			if c.times(&x.end); !c.Reading || ref == 0 {
+				return
+			}
+			it, ok := waits[ref-1]
+			if x.item, x.own = it, true; !ok || o.sessions[x.session] == nil || int(o.at(it).partition) != n {
+				c.fail("record %d is on trial and does not wait", ref-1)
+			}
+			delete(waits, ref-1)
+		})
 	}
 	if len(waits) > 0 {
 		c.fail("%d records are on no trial that should be", len(waits))
@@ -403,22 +381,16 @@ func (o *Order) readTrials(c *coder) {
 
 // code codes the IDs of a table in an order of their own.
 func (t *table) code(c *coder) {
-	if c.Reading {
-		for range c.count(c.Len(), 16) {
-			t.insert(c.Fixed(), c.Fixed())
-		}
-		return
-	}
-	all := make([]slot, 0, t.n)
+	var all []slot
 	for i, s := range t.slots {
 		if t.tags[i] != 0 {
 			all = append(all, s)
 		}
 	}
 	slices.SortFunc(all, func(a, b slot) int { return cmp.Compare(a.id, b.id) })
-	c.uint(uint64(len(all)))
-	for _, s := range all {
-		c.B = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(c.B, s.id), s.content)
+	wire.List(&c.Coder, &all, math.MaxInt, 16, func(s *slot) { c.Words(&s.id, &s.content) })
+	for i := 0; c.Reading && i < len(all); i++ {
+		t.insert(all[i].id, all[i].content)
 	}
 }
 
