@@ -581,3 +581,29 @@ func TestMiniWritesInOrder(t *testing.T) {
 		t.Errorf("%d of 1,000 write two keys", both)
 	}
 }
+
+// A condition of blindw-pred matches a tenth of the rows or, where some were given one value twice, not much more,
+// whatever has happened since its transaction began.
+func TestConditionsMatchFew(t *testing.T) {
+	for _, level := range []Level{SSER, SER, SI} {
+		_, txns := history(t, Config{Level: level, Workload: Predicates, Keys: 500, Operations: 1, Transactions: 3000})
+		for _, x := range txns {
+			for _, op := range x.Ops {
+				found := 0
+				for key, v := range op.Value.Members() {
+					switch {
+					case op.Kind == record.PredicateRead:
+						found++
+					case op.Kind == record.PredicateWrite && key == record.Hit:
+						for range v.Elements() {
+							found++
+						}
+					}
+				}
+				if found > 150 {
+					t.Fatalf("%v: %s matches %d rows of 500: %s", level, x.ID, found, op.Where)
+				}
+			}
+		}
+	}
+}

@@ -111,18 +111,13 @@ func (g *Generator) asking(t *running) {
 		op := record.Op{Kind: s.Kind, Key: "t"}
 		if s.Kind == record.Write {
 			op.Value = of.Row(s.Set, 0)
-		} else {
-			if of == Predicates {
-				w.shorten(&s)
-			}
-			op.Where = of.Where(s)
 		}
 		t.asks[i].Step = s
 		g.ops = append(g.ops, op)
 	}
 }
 
-// shorten ends the span of a condition where as many rows were within as it has values.
+// shorten ends the span of a condition where as many rows are within as it has values.
 func (w *rows) shorten(s *Step) {
 	c := 0
 	if s.High[0] == 0 {
@@ -162,6 +157,10 @@ func (g *Generator) query(t *running) {
 			w.held = append(w.held, tuple{})
 			continue
 		}
+		if of == Predicates {
+			w.shorten(&a.Step)
+		}
+		op.Where = of.Where(a.Step)
 		found, hit := map[string]record.Value{}, []string{}
 		for _, r := range w.there {
 			columns := w.held[r].columns

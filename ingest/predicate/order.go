@@ -108,7 +108,7 @@ const (
 	windowLeast = 64      // how many transactions are open at least
 	tookMost    = 1 << 8  // how often the order is taken back without becoming longer, before times are trusted less
 	looseMost   = 3       // how often that is
-	workMost    = 96      // how often each row that a transaction names is looked at,
+	workMost    = 400     // how often each row that a transaction names is looked at,
 	workLeast   = 1 << 26 // or so many are at all
 )
 
@@ -384,7 +384,8 @@ func (s *search) follow() []int32 {
 	if s.dead[s.state] {
 		return nil
 	}
-	var likely, taking, early []int32
+	var likely, taking, early, unknown []int32
+	wanted := map[*row]bool{}
 	first, end := s.first(), s.firstEnd()
 	late := end
 	if first != none {
@@ -394,30 +395,45 @@ func (s *search) follow() []int32 {
 		x := &s.txns[t]
 		committed := s.h.Txns[t].Status == record.Committed
 		if x.previous != none && !s.txns[x.previous].isDone ||
-			s.rules.RealTime && first != none && s.txns[first].end+s.rules.MaxSkew < x.start ||
-			x.lacks != nil && s.held(x.lacks) == x.held {
+			s.rules.RealTime && first != none && s.txns[first].end+s.rules.MaxSkew < x.start {
 			continue
 		}
-		if x.lacks = s.lack(t); x.lacks != nil {
-			if x.held = s.held(x.lacks); committed && !s.willFit(t, x.lacks) {
-				s.dead[s.state] = true
-				return nil
+		if x.lacks == nil || s.held(x.lacks) != x.held {
+			if x.lacks = s.lack(t); x.lacks != nil {
+				if x.held = s.held(x.lacks); committed && !s.willFit(t, x.lacks) {
+					s.dead[s.state] = true
+					return nil
+				}
 			}
+		}
+		if x.lacks != nil {
+			wanted[x.lacks] = wanted[x.lacks] || committed
 			continue
 		}
 		if len(x.makes) == 0 && committed {
 			return []int32{t} // it changes nothing
 		}
+		if committed && x.start > late {
+			continue // before what it takes away is looked at, which is long
+		}
 		taken := s.takes(t)
 		switch {
 		case taken == forGood:
-		case x.start > end && x.start <= late && (len(likely) == 0 || s.loose > 0) || !committed:
-			early = append(early, t)
+		case !committed:
+			unknown = append(unknown, t)
+		case x.start > end && len(likely) > 0 && s.loose == 0:
 		case x.start > end:
-		case taken == forNow:
+			early = append(early, t)
+		case taken == forNow && t != first:
 			taking = append(taking, t)
 		default:
 			likely = append(likely, t)
+		}
+	}
+	// What is not known to have happened has, only if somebody found it.
+	for _, t := range unknown {
+		if slices.ContainsFunc(s.txns[t].makes, func(m makes) bool { return wanted[m.row] }) {
+			early = append(early, t)
 		}
 	}
 	return append(append(likely, taking...), early...)

@@ -3,11 +3,13 @@ package predicate_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -256,6 +258,26 @@ func TestTooMuchIsNotAskedFor(t *testing.T) {
 		h.Most = most
 		if ask(h); h.Size() <= most || h.Size() > most+2 {
 			t.Errorf("%s: %d operations, want little more than %d", name, h.Size(), most)
+		}
+	}
+}
+
+// An order is found beside transactions of which it is not known whether they happened, and that nobody has seen.
+func TestOrderWithUnknownOutcomes(t *testing.T) {
+	for seed := range uint64(8) {
+		g, err := generate.New(generate.Config{Level: generate.SER, Workload: generate.Booking, Transactions: 2000, Keys: 100, Operations: 2, AbortRate: 0.05, UnknownRate: 0.01, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := predicate.Read(slices.Collect(g.Transactions()), nil, func() bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := h.Order(predicate.Rules{Sessions: true})
+		if order == nil {
+			t.Errorf("seed %d: none", seed)
+		} else if n := h.Explain(verdict.SER, order); n > 0 {
+			t.Errorf("seed %d: %d rows are not explained", seed, n)
 		}
 	}
 }

@@ -315,19 +315,21 @@ func TestOrderOfPredicates(t *testing.T) {
 		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Booking, true},
 		{generate.SSER, []verdict.Level{verdict.SER, verdict.SI}, generate.Predicates, false},
 	} {
-		g, err := generate.New(generate.Config{Level: c.at, Workload: c.of, Transactions: 400, Keys: 300, Seed: 3, Operations: 2, NoTimes: !c.timed, AbortRate: 0.05, UnknownRate: 0.01})
-		if err != nil {
-			t.Fatal(err)
-		}
-		absent := record.InitialAbsent
-		q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: c.asked, DB: "d"}
-		var h report.History
-		if err := Check(q, &h); err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range h.Results {
-			if r.Verdict != "satisfied" || r.Stats.PhaseSeconds.Construct > 0 {
-				t.Errorf("%+v: %+v", c, r)
+		for seed := range uint64(8) {
+			g, err := generate.New(generate.Config{Level: c.at, Workload: c.of, Transactions: 400, Keys: 300, Seed: seed, Operations: 2, NoTimes: !c.timed, AbortRate: 0.05, UnknownRate: 0.01})
+			if err != nil {
+				t.Fatal(err)
+			}
+			absent := record.InitialAbsent
+			q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: c.asked, DB: "d"}
+			var h report.History
+			if err := Check(q, &h); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range h.Results {
+				if r.Verdict != "satisfied" || r.Stats.PhaseSeconds.Construct > 0 {
+					t.Errorf("seed %d: %+v: %+v", seed, c, r)
+				}
 			}
 		}
 	}
