@@ -213,7 +213,7 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	v, p, lookup := hide(v, p, ctx)
 	e := explain.Explain(v, n, lookup)
 	a := begun(id, n, v, ctx)
-	a.Weakest, a.Holds, a.State = weakest.String(), levels(holds), Fresh
+	a.Weakest, a.Holds, a.State = weakest.String(), verdict.Names(holds), Fresh
 	a.Summary, a.Explanation, a.Evidence = e.Summary, e.Text, p.lines()
 	if ctx.Links != nil {
 		a.Links = ctx.Links
@@ -234,7 +234,7 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 // begun is what an alert says of an anomaly whether it is proved or not. v is hidden as the context's veil asks.
 func begun(id string, n name.Name, v verdict.Violation, ctx Context) Alert {
 	a := Alert{
-		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks),
+		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: verdict.Names(n.Breaks),
 		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
 		Severity: n.Severity, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1,
 		Transactions: []string{}, Keys: keys(v), Links: map[string]string{},
@@ -278,15 +278,6 @@ func hide(v verdict.Violation, p proof, ctx Context) (verdict.Violation, proof, 
 	}
 	p.txns = txns
 	return h.Violation(v), p, h.Lookup(ctx.Lookup)
-}
-
-// levels are the names of levels.
-func levels(ls []verdict.Level) []string {
-	out := make([]string, len(ls))
-	for i, l := range ls {
-		out[i] = l.String()
-	}
-	return out
 }
 
 // keys are those that a violation itself names: of its read, or of the edges of

@@ -49,7 +49,7 @@ func (i identifier) alert(db, what string, n name.Name, v verdict.Violation) str
 	weakest := slices.DeleteFunc(slices.Clone(n.Breaks), func(l verdict.Level) bool {
 		return slices.ContainsFunc(n.Breaks, func(m verdict.Level) bool { return l != m && l.Implies(m) })
 	})
-	return Hash(append([]string{db, what + strings.Join(levels(weakest), " "), n.Name}, i.canonical(v, n)...)...)
+	return Hash(append([]string{db, what + strings.Join(verdict.Names(weakest), " "), n.Name}, i.canonical(v, n)...)...)
 }
 
 // canonical is what makes an anomaly this one and not another, whatever the

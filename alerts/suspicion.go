@@ -53,7 +53,7 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 	unique := !ctx.Repeats
 	h.UniqueValues = &unique
 	hidden := ctx.Veil.Alert(ctx.Initial)
-	s := suspicion{Violation: hidden.Violation(v), Levels: levels(ctx.Levels), Header: codec.AppendHeader(nil, &h),
+	s := suspicion{Violation: hidden.Violation(v), Levels: verdict.Names(ctx.Levels), Header: codec.AppendHeader(nil, &h),
 		OneKey: ctx.OneKey}
 	for _, id := range ids {
 		r, ok := ctx.Lookup.Find(id)
@@ -68,7 +68,7 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 		return Alert{}, err
 	}
 	a := begun(id, n, s.Violation, ctx)
-	a.Weakest, a.Holds, a.State = n.Weakest.String(), levels(n.Holds()), Suspected
+	a.Weakest, a.Holds, a.State = n.Weakest.String(), verdict.Names(n.Holds()), Suspected
 	a.Summary = "One more of its kind, which is explained when it is looked at."
 	a.Cycle, a.Evidence, a.Suspicion = []Edge{}, []json.RawMessage{}, kept
 	return a, nil

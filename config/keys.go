@@ -67,13 +67,10 @@ func wordsOf(f reflect.StructField, t reflect.Type) []string {
 	if t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	switch sc := scalars[t]; {
-	case sc.words != nil:
-		return sc.words()
-	case t.Kind() == reflect.Bool:
+	if t.Kind() == reflect.Bool {
 		return []string{"true", "false"}
 	}
-	return nil
+	return scalars[t].words
 }
 
 // words are the words of keys, by their paths.

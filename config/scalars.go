@@ -144,23 +144,24 @@ type scalar struct {
 	name  string // for the table of keys
 	parse func(string) (any, error)
 	print func(any) string
-	words func() []string // that there are; nil: any
+	words []string // that there are; nil: any
+}
+
+// own makes a scalar of a type with a form of its own.
+func own[T fmt.Stringer](name string, parse func(string) (T, error), words ...string) scalar {
+	return scalar{name: name, words: words, parse: func(s string) (any, error) { return parse(s) },
+		print: func(v any) string { return v.(T).String() }}
 }
 
 // enum makes a scalar of a type with a parser that only says yes or no.
-func enum[T fmt.Stringer](name string, parse func(string) (T, bool), of ...string) scalar {
-	return scalar{
-		name: name,
-		parse: func(s string) (any, error) {
-			v, ok := parse(s)
-			if !ok {
-				return nil, fmt.Errorf("wants %s, not %q", orList(of), s)
-			}
-			return v, nil
-		},
-		print: func(v any) string { return v.(T).String() },
-		words: func() []string { return of },
-	}
+func enum[T fmt.Stringer](parse func(string) (T, bool), of ...string) scalar {
+	return own("word", func(s string) (T, error) {
+		v, ok := parse(s)
+		if !ok {
+			return v, fmt.Errorf("wants %s, not %q", orList(of), s)
+		}
+		return v, nil
+	}, of...)
 }
 
 // named finds a value by its name.
@@ -184,21 +185,9 @@ var scalars = map[reflect.Type]scalar{
 		parse: func(s string) (any, error) { return ParseDuration(s) },
 		print: func(v any) string { return printDuration(v.(time.Duration)) },
 	},
-	reflect.TypeFor[Bytes](): {
-		name:  "amount",
-		parse: func(s string) (any, error) { return ParseBytes(s) },
-		print: func(v any) string { return v.(Bytes).String() },
-	},
-	reflect.TypeFor[Address](): {
-		name:  "address",
-		parse: func(s string) (any, error) { return parseAddress(s) },
-		print: func(v any) string { return v.(Address).String() },
-	},
-	reflect.TypeFor[Start](): {
-		name:  "place",
-		parse: func(s string) (any, error) { return ParseStart(s) },
-		print: func(v any) string { return v.(Start).String() },
-	},
+	reflect.TypeFor[Bytes]():   own("amount", ParseBytes),
+	reflect.TypeFor[Address](): own("address", parseAddress),
+	reflect.TypeFor[Start]():   own("place", ParseStart),
 	reflect.TypeFor[time.Time](): {
 		name: "time",
 		parse: func(s string) (any, error) {
@@ -218,22 +207,12 @@ var scalars = map[reflect.Type]scalar{
 			return ""
 		},
 	},
-	reflect.TypeFor[verdict.Level](): {
-		name:  "level",
-		parse: func(s string) (any, error) { return verdict.FindLevel(s) },
-		print: func(v any) string { return v.(verdict.Level).String() },
-		words: func() (out []string) {
-			for _, l := range verdict.Levels() {
-				out = append(out, l.String())
-			}
-			return out
-		},
-	},
-	reflect.TypeFor[record.Clock]():    enum("word", record.ParseClock, "prune", "enforce", "ignore", "database"),
-	reflect.TypeFor[record.Coverage](): enum("word", record.ParseCoverage, "partial", "complete"),
-	reflect.TypeFor[record.Initial]():  enum("word", record.ParseInitial, "any", "absent", "zero"),
-	reflect.TypeFor[Values]():          enum("word", named[Values](valuesNames[:]), valuesNames[:]...),
-	reflect.TypeFor[Overload]():        enum("word", named[Overload](overloadNames[:]), overloadNames[:]...),
+	reflect.TypeFor[verdict.Level]():   own("level", verdict.FindLevel, verdict.Names(verdict.Levels())...),
+	reflect.TypeFor[record.Clock]():    enum(record.ParseClock, "prune", "enforce", "ignore", "database"),
+	reflect.TypeFor[record.Coverage](): enum(record.ParseCoverage, "partial", "complete"),
+	reflect.TypeFor[record.Initial]():  enum(record.ParseInitial, "any", "absent", "zero"),
+	reflect.TypeFor[Values]():          enum(named[Values](valuesNames[:]), valuesNames[:]...),
+	reflect.TypeFor[Overload]():        enum(named[Overload](overloadNames[:]), overloadNames[:]...),
 }
 
 // DurationMax is how long any duration of a configuration, and of a flag, may be: sums of

@@ -65,11 +65,7 @@ func breaks(ls []verdict.Level) string {
 	}
 	s := " That breaks " + name.Level(ls[0])
 	if len(ls) > 1 {
-		short := make([]string, 0, len(ls)-1)
-		for _, l := range ls[1:] {
-			short = append(short, l.String())
-		}
-		s += ", and with it " + enumerate(short)
+		s += ", and with it " + enumerate(verdict.Names(ls[1:]))
 	}
 	return s + "."
 }

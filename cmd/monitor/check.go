@@ -97,7 +97,7 @@ several histories 1 goes before 2, 2 before 3.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&c.levels, "level", []string{"si", "ser"},
-		"`levels` to judge, comma-separated: "+strings.Join(names(verdict.Levels()), ", ")+", or all of them: all")
+		"`levels` to judge, comma-separated: "+strings.Join(verdict.Names(verdict.Levels()), ", ")+", or all of them: all")
 	f.StringVar(&c.format, "format", history.Auto, "`format` of the files, one of those above")
 	f.StringVar(&c.sessions, "sessions", "keep", "keep: session order is part of every level; ignore: it is not")
 	f.StringVar(&c.initial, "initial", "any",
@@ -214,14 +214,6 @@ func state[T any](into **T, given bool, flag, text string, parse func(string) (T
 	}
 	*into = &v
 	return nil
-}
-
-func names(ls []verdict.Level) []string {
-	out := make([]string, len(ls))
-	for i, l := range ls {
-		out[i] = l.String()
-	}
-	return out
 }
 
 // size is a flag of bytes: a number, with a unit if it likes.

@@ -35,7 +35,7 @@ var flagValues = map[string]func() []string{
 
 // levelWords are the levels, and those of databases by their own names.
 func levelWords() []string {
-	out := names(verdict.Levels())
+	out := verdict.Names(verdict.Levels())
 	for _, d := range verdict.Databases() {
 		for _, p := range d.Promises {
 			if p.Single {

@@ -45,19 +45,27 @@ func (l Level) String() string {
 
 // ParseLevel is the inverse of String; what a person writes is for FindLevel.
 func ParseLevel(s string) (Level, bool) {
-	for i, n := range levelNames {
-		if n == s {
-			return Level(i), true
-		}
-	}
-	return 0, false
+	i := slices.Index(levelNames[:], s)
+	return Level(max(i, 0)), i >= 0
 }
 
 // Levels lists every level.
-func Levels() []Level {
-	out := make([]Level, numLevels)
+func Levels() []Level { return upTo(numLevels) }
+
+// upTo are all values below n.
+func upTo[T ~uint8](n T) []T {
+	out := make([]T, n)
 	for i := range out {
-		out[i] = Level(i)
+		out[i] = T(i)
+	}
+	return out
+}
+
+// Names are those of levels.
+func Names(ls []Level) []string {
+	out := make([]string, len(ls))
+	for i, l := range ls {
+		out[i] = l.String()
 	}
 	return out
 }
@@ -392,13 +400,7 @@ var guaranteeNames = [...]string{"read-your-writes", "monotonic-reads", "monoton
 func (g Guarantee) String() string { return guaranteeNames[g] }
 
 // Guarantees lists the session guarantees.
-func Guarantees() []Guarantee {
-	out := make([]Guarantee, numGuarantees)
-	for i := range out {
-		out[i] = Guarantee(i)
-	}
-	return out
-}
+func Guarantees() []Guarantee { return upTo(numGuarantees) }
 
 // GuaranteeResult is what is known of a session guarantee. Violations has one
 // witness where it is violated.

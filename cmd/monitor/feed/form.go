@@ -24,14 +24,7 @@ var encodingNames = [...]string{"json", "protobuf"}
 func (e Encoding) String() string { return encodingNames[e] }
 
 // ParseEncoding is the inverse of String.
-func ParseEncoding(s string) (Encoding, bool) {
-	for i, name := range encodingNames {
-		if name == s {
-			return Encoding(i), true
-		}
-	}
-	return 0, false
-}
+func ParseEncoding(s string) (Encoding, bool) { return record.Named[Encoding](encodingNames[:], s) }
 
 // Form is what records are sent as. The zero Form is a message of JSON for each.
 type Form struct {

@@ -510,13 +510,7 @@ func implied() (out []verdict.GuaranteeResult) {
 	return out
 }
 
-func names(levels []verdict.Level) string {
-	out := make([]string, len(levels))
-	for i, l := range levels {
-		out[i] = l.String()
-	}
-	return strings.Join(out, ", ")
-}
+func names(levels []verdict.Level) string { return strings.Join(verdict.Names(levels), ", ") }
 
 // isOpen tells whether a level is to be judged. What a weaker one's anomaly breaks is judged once, for its own ones.
 func (q *Question) isOpen(l verdict.Level) bool {

@@ -229,10 +229,7 @@ func (h *History) Conclude(anomaliesMax int) {
 			hold = append(hold, l)
 		}
 	}
-	h.Strongest = []string{}
-	for _, l := range verdict.Maximal(hold) {
-		h.Strongest = append(h.Strongest, l.String())
-	}
+	h.Strongest = verdict.Names(verdict.Maximal(hold))
 }
 
 // The exit statuses of a report.

@@ -277,18 +277,15 @@ func (s *Source) added(ctx context.Context, n int) {
 	s.loops.Go(func() { p.run(ctx) })
 }
 
-func (s *Source) retrying(err error) {
-	s.tell.Lock()
-	defer s.tell.Unlock()
-	if s.opts.OnRetry != nil {
-		s.opts.OnRetry(err)
-	}
-}
+func (s *Source) retrying(err error) { tell(s, s.opts.OnRetry, err) }
 
-func (s *Source) warn(what string) {
+func (s *Source) warn(what string) { tell(s, s.opts.OnWarning, what) }
+
+// tell calls f, if there is one, at most once at a time.
+func tell[T any](s *Source, f func(T), what T) {
 	s.tell.Lock()
 	defer s.tell.Unlock()
-	if s.opts.OnWarning != nil {
-		s.opts.OnWarning(what)
+	if f != nil {
+		f(what)
 	}
 }
