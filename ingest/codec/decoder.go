@@ -134,6 +134,7 @@ func (d *Decoder) transaction(t *record.Transaction) {
 		d.err = reject.In("history", reject.MisplacedHeader, "a header is no record: it stands only on the first line of a file")
 	}
 	d.end()
+	d.need(&recordForm, given, fieldSession|fieldStatus|fieldOps, "a record")
 	d.fail(d.finish(t, given))
 }
 
@@ -163,11 +164,6 @@ func (d *Decoder) field(f uint, t *record.Transaction) {
 
 // finish sets what is absent and checks what only the whole record tells.
 func (d *Decoder) finish(t *record.Transaction, given uint) *reject.Error {
-	const required = fieldSession | fieldStatus | fieldOps
-	if missing := required &^ given; missing != 0 {
-		name := recordForm.name(missing)
-		return reject.In(name, reject.MissingField, "a record needs the field %q", name)
-	}
 	var err *reject.Error
 	if t.HasTimes, err = CheckTimes(given&fieldStart != 0, given&fieldEnd != 0, t.Start, t.End); err != nil {
 		return err

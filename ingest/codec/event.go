@@ -86,25 +86,15 @@ func (d *Decoder) Event(b []byte, e *assemble.Event) error {
 func (d *Decoder) event(e *assemble.Event) {
 	given := d.object(&eventForm, "one JSON object", func(f uint) { d.eventField(f, e) })
 	d.end()
-	d.fail(finishEvent(e, given))
-}
-
-func finishEvent(e *assemble.Event, given uint) *reject.Error {
-	if given&eventEvent == 0 {
-		return reject.In("event", reject.MissingField, `an event needs the field "event"`)
-	}
-	if missing := eventNeeds[e.Kind] &^ given; missing != 0 {
-		name := eventForm.name(missing)
-		return reject.In(name, reject.MissingField, "an event of this kind needs the field %q", name)
-	}
+	d.need(&eventForm, given, eventEvent, "an event")
+	d.need(&eventForm, given, eventNeeds[e.Kind], "an event of this kind")
 	if other := given &^ (eventNeeds[e.Kind] | eventMays[e.Kind]); other != 0 {
 		name := eventForm.name(other)
-		return reject.In(name, reject.UnknownField, "an event of this kind has no field %q", name)
+		d.fail(reject.In(name, reject.UnknownField, "an event of this kind has no field %q", name))
 	}
 	if e.Kind == assemble.Begin && e.DB == "" {
 		e.DB = record.DefaultDB
 	}
-	return nil
 }
 
 func (d *Decoder) eventField(f uint, e *assemble.Event) {

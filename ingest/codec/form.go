@@ -32,6 +32,14 @@ func (f *form) bit(name []byte) uint {
 	return 0
 }
 
+// need refuses an object that lacks a field; of says of what.
+func (d *Decoder) need(f *form, given, needs uint, of string) {
+	if missing := needs &^ given; missing != 0 {
+		name := f.name(missing)
+		d.fail(reject.In(name, reject.MissingField, "%s needs the field %q", of, name))
+	}
+}
+
 // name is that of the first field of a set, which is not empty.
 func (f *form) name(set uint) string { return f.fields[bits.TrailingZeros(set)] }
 

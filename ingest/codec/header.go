@@ -41,9 +41,7 @@ func (d *Decoder) header(h *record.Header) {
 	given := d.object(&headerForm, "one JSON object", func(uint) {
 		d.object(&settingsForm, "an object of settings", func(f uint) { d.setting(f, h) })
 	})
-	if given == 0 {
-		d.fail(reject.In("history", reject.MissingField, "a header needs the field \"history\""))
-	}
+	d.need(&headerForm, given, 1, "a header")
 	d.end()
 }
 

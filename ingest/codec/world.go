@@ -57,9 +57,7 @@ func DecodeWorldEvent(b []byte, now int64) (record.Event, error) {
 var aroundWorldForm = form{fields: []string{"event"}, has: "beside an event that is an object there is nothing"}
 
 func (d *Decoder) worldEvent(e *record.Event) {
-	if d.object(&aroundWorldForm, "one JSON object", func(uint) { d.happened(e) }) == 0 {
-		d.fail(reject.In("event", reject.MissingField, `an event needs the field "event"`))
-	}
+	d.need(&aroundWorldForm, d.object(&aroundWorldForm, "one JSON object", func(uint) { d.happened(e) }), 1, "an event")
 	d.end()
 }
 
@@ -68,10 +66,7 @@ func (d *Decoder) happened(e *record.Event) {
 	if e.At != 0 {
 		given |= worldAt
 	}
-	if missing := (worldAt | worldText) &^ given; missing != 0 {
-		name := worldForm.name(missing)
-		d.fail(reject.In(name, reject.MissingField, "what happened needs the field %q", name))
-	}
+	d.need(&worldForm, given, worldAt|worldText, "what happened")
 }
 
 func (d *Decoder) worldField(f uint, e *record.Event) {
