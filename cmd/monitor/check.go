@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -25,11 +26,6 @@ type checkFlags struct {
 	out       output
 	levels    []string
 	format    string
-	sessions  string
-	initial   string
-	coverage  string
-	unique    string
-	clock     string
 	skew      time.Duration
 	anomalies int
 	conflicts int
@@ -99,15 +95,15 @@ several histories 1 goes before 2, 2 before 3.`,
 	f.StringSliceVar(&c.levels, "level", []string{"si", "ser"},
 		"`levels` to judge, comma-separated: "+strings.Join(verdict.Names(verdict.Levels()), ", ")+", or all of them: all")
 	f.StringVar(&c.format, "format", history.Auto, "`format` of the files, one of those above")
-	f.StringVar(&c.sessions, "sessions", "keep", "keep: session order is part of every level; ignore: it is not")
-	f.StringVar(&c.initial, "initial", "any",
+	f.String("sessions", "keep", "keep: session order is part of every level; ignore: it is not")
+	f.String("initial", "any",
 		"what an unwritten key holds: any (one value that nobody knows), absent or zero")
-	f.StringVar(&c.coverage, "coverage", "complete",
+	f.String("coverage", "complete",
 		"complete: all writes are in the history; partial: a value that nobody wrote belongs to somebody unseen")
-	f.StringVar(&c.clock, "clock", "prune",
+	f.String("clock", "prune",
 		"prune: times save work; enforce: they are part of the level (si is read as strong-si, ser as sser); ignore: they "+
 			"are not used; database: they are the database's own instants of start and commit, to which si, or ser, is held")
-	f.StringVar(&c.unique, "unique-values", "",
+	f.String("unique-values", "",
 		"where records are missing: whether nobody unseen wrote a value that a recorded transaction wrote to the same key, "+
 			"true or false (default: true unless values repeat)")
 	durationVar(f, &c.skew, "max-skew", 0, "how far clients' clocks differ at most")
@@ -157,28 +153,15 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 	if formats := append([]string{history.Auto}, history.Formats()...); !slices.Contains(formats, c.format) {
 		return unusablef("--format: no format is called %q: want %s", c.format, strings.Join(formats, ", "))
 	}
-	changed := cmd.Flags().Changed
-	if err := state(&c.header.Sessions, changed("sessions"), "sessions", c.sessions, record.ParseSessions,
-		"keep or ignore"); err != nil {
+	h := &c.header
+	if err := cmp.Or(state(cmd, "sessions", &h.Sessions, record.ParseSessions, "keep or ignore"),
+		state(cmd, "initial", &h.Initial, record.ParseInitial, "any, absent or zero"),
+		state(cmd, "coverage", &h.Coverage, record.ParseCoverage, "complete or partial"),
+		state(cmd, "clock", &h.Clock, record.ParseClock, "prune, enforce, ignore or database"),
+		state(cmd, "unique-values", &h.UniqueValues, boolean, "true or false")); err != nil {
 		return err
 	}
-	if err := state(&c.header.Initial, changed("initial"), "initial", c.initial, record.ParseInitial,
-		"any, absent or zero"); err != nil {
-		return err
-	}
-	if err := state(&c.header.Coverage, changed("coverage"), "coverage", c.coverage, record.ParseCoverage,
-		"complete or partial"); err != nil {
-		return err
-	}
-	if err := state(&c.header.Clock, changed("clock"), "clock", c.clock, record.ParseClock,
-		"prune, enforce, ignore or database"); err != nil {
-		return err
-	}
-	if err := state(&c.header.UniqueValues, changed("unique-values"), "unique-values", c.unique, boolean,
-		"true or false"); err != nil {
-		return err
-	}
-	if changed("max-skew") {
+	if cmd.Flags().Changed("max-skew") {
 		ns := int64(c.skew)
 		c.header.MaxSkew = &ns
 	}
@@ -203,14 +186,15 @@ func (c *checkFlags) asked(clock record.Clock) ([]verdict.Level, error) {
 
 func boolean(text string) (v, ok bool) { return text == "true", text == "true" || text == "false" }
 
-// state sets a field of a header from a flag that was given.
-func state[T any](into **T, given bool, flag, text string, parse func(string) (T, bool), want string) error {
-	if !given {
+// state sets a field of a header from a flag, if that was given.
+func state[T any](cmd *cobra.Command, flag string, into **T, parse func(string) (T, bool), want string) error {
+	f := cmd.Flags().Lookup(flag)
+	if !f.Changed {
 		return nil
 	}
-	v, ok := parse(text)
+	v, ok := parse(f.Value.String())
 	if !ok {
-		return unusablef("--%s: wants %s, not %q", flag, want, text)
+		return unusablef("--%s: wants %s, not %q", flag, want, f.Value)
 	}
 	*into = &v
 	return nil

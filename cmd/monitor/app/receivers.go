@@ -183,11 +183,7 @@ func (r *Receiver) webhook(w *config.Webhook, hold time.Duration) error {
 }
 
 func filterOf(severity string, levels []verdict.Level, dbs []string) deliver.Filter {
-	f := deliver.Filter{MinSeverity: name.Severity(severity), DBs: dbs}
-	for _, l := range levels {
-		f.Levels = append(f.Levels, l.String())
-	}
-	return f
+	return deliver.Filter{MinSeverity: name.Severity(severity), DBs: dbs, Levels: verdict.Names(levels)}
 }
 
 // Connection is how a cluster is reached; key is that of the configuration.

@@ -313,12 +313,8 @@ func (s *status) source() page.Source {
 }
 
 func (s *status) settings() page.StatusConfig {
-	c := page.StatusConfig{Levels: []string{}, Clock: s.cfg.Clock.String(), Coverage: s.cfg.Coverage.String(),
-		Values: s.cfg.Alerts.Values.String(), Lateness: s.cfg.Window.Lateness.Seconds()}
-	for _, l := range s.cfg.Levels {
-		c.Levels = append(c.Levels, l.String())
-	}
-	return c
+	return page.StatusConfig{Levels: verdict.Names(s.cfg.Levels), Clock: s.cfg.Clock.String(),
+		Coverage: s.cfg.Coverage.String(), Values: s.cfg.Alerts.Values.String(), Lateness: s.cfg.Window.Lateness.Seconds()}
 }
 
 // open are the groups that are not over.

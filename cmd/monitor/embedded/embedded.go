@@ -28,6 +28,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/recorder"
@@ -343,11 +344,7 @@ func (m *Monitor) Introduce(what string, more ...string) {
 	defer m.mu.Unlock()
 	to := "sent to a topic"
 	if o.Publish == nil {
-		var levels []string
-		for _, l := range o.Config.Levels {
-			levels = append(levels, l.String())
-		}
-		to = "checked at " + strings.Join(levels, ", ")
+		to = "checked at " + strings.Join(verdict.Names(o.Config.Levels), ", ")
 	}
 	fmt.Fprintf(o.Out, "%s\n  %s", what, to)
 	if a := m.App.Addr(); a != "" {
