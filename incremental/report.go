@@ -873,16 +873,22 @@ func (e *Engine) violation(c *check, f *constraint.Violation) verdict.Violation 
 	for _, cy := range f.Cases {
 		v.Cases = append(v.Cases, t.edges(cy, nil, 0))
 	}
-	seen := map[verdict.TxnID]bool{}
-	for _, cy := range append([][]verdict.Edge{v.Cycle}, v.Cases...) {
-		for _, ed := range cy {
+	v.Txns = along(append([][]verdict.Edge{v.Cycle}, v.Cases...)...)
+	return v
+}
+
+// along are the transactions of walks, each once.
+func along(walks ...[]verdict.Edge) (out []verdict.TxnID) {
+	seen := map[verdict.TxnID]bool{} // there may be a hundred thousand
+	for _, walk := range walks {
+		for _, ed := range walk {
 			if !seen[ed.From] {
 				seen[ed.From] = true
-				v.Txns = append(v.Txns, ed.From)
+				out = append(out, ed.From)
 			}
 		}
 	}
-	return v
+	return out
 }
 
 // teller puts walks of one finding in terms of transactions.

@@ -47,14 +47,7 @@ func (e *Engine) weakViolation(path visibly, v weak.Violation, level verdict.Lev
 	} else {
 		out.Cycle = e.weakEdges(path, v.Level, v.Cycle)
 	}
-	seen := make(map[verdict.TxnID]bool, len(out.Cycle)) // there may be a hundred thousand
-	for _, ed := range out.Cycle {
-		if !seen[ed.From] {
-			seen[ed.From] = true
-			out.Txns = append(out.Txns, ed.From)
-		}
-	}
-	out.Exhibits = x.list()
+	out.Txns, out.Exhibits = along(out.Cycle), x.list()
 	return out
 }
 

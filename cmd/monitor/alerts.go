@@ -265,24 +265,32 @@ func find(ctx context.Context, b book, given string) (string, error) {
 	} else if !errors.Is(err, page.ErrNotFound) {
 		return "", err
 	}
-	const shown = 5
 	var found []string
 	err := everyAlert(ctx, b, page.Filter{Text: given}, func(a page.Summary) error {
 		if strings.HasPrefix(a.ID, given) {
 			found = append(found, a.ID)
 		}
-		if len(found) > shown {
+		if len(found) > meantMost {
 			return errEnough
 		}
 		return nil
 	})
-	switch {
-	case err != nil && !errors.Is(err, errEnough):
+	if err != nil && !errors.Is(err, errEnough) {
 		return "", err
+	}
+	return meant(given, found, "alert", "monitor alerts list")
+}
+
+// meantMost is how many ids are told that an abbreviated one may mean.
+const meantMost = 5
+
+// meant is the id of a thing that an abbreviated one means, of those that begin so.
+func meant(given string, found []string, thing, list string) (string, error) {
+	switch {
 	case len(found) == 0:
-		return "", unusablef("there is no alert %q; monitor alerts list shows all", given)
-	case len(found) > shown:
-		return "", unusablef("%q may be %s and more; give more of the id", given, strings.Join(found[:shown], ", "))
+		return "", unusablef("there is no %s %q; %s shows all", thing, given, list)
+	case len(found) > meantMost:
+		return "", unusablef("%q may be %s and more; give more of the id", given, strings.Join(found[:meantMost], ", "))
 	case len(found) > 1:
 		return "", unusablef("%q may be %s; give more of the id", given, strings.Join(found, " or "))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os/user"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -176,20 +177,14 @@ func newSilenceExpire() *cobra.Command {
 
 // oneOf is the id of the silence that an abbreviated one means.
 func oneOf(all []life.Silence, given string) (string, error) {
-	found := ""
+	var found []string
 	for _, s := range all {
-		switch {
-		case given == "" || len(s.ID) < len(given) || s.ID[:len(given)] != given:
-		case s.ID == given:
+		if s.ID == given {
 			return given, nil
-		case found != "":
-			return "", unusablef("%q may be %s or %s; give more of the id", given, found, s.ID)
-		default:
-			found = s.ID
+		}
+		if given != "" && strings.HasPrefix(s.ID, given) {
+			found = append(found, s.ID)
 		}
 	}
-	if found == "" {
-		return "", unusablef("there is no silence %q; monitor alerts silence list shows all", given)
-	}
-	return found, nil
+	return meant(given, found, "silence", "monitor alerts silence list")
 }
