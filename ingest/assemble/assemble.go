@@ -42,10 +42,6 @@ const (
 	Replayed             // it brought back an open transaction after a restart
 )
 
-var fateNames = [...]string{"taken", "ended", "doubled", "late", "replayed"}
-
-func (f Fate) String() string { return fateNames[f] }
-
 // Why says why something was lost.
 type Why uint8
 

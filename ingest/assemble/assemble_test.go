@@ -436,3 +436,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 	b.ReportMetric(float64(records)/float64(offset), "records/op")
 }
+
+func (f Fate) String() string {
+	return [...]string{"taken", "ended", "doubled", "late", "replayed"}[f]
+}

@@ -89,22 +89,20 @@ func (t *Table) grow() {
 // Slab cuts slices from large blocks. A block lives as long as any slice cut
 // from it: a slab suits values that are kept and forgotten together.
 type Slab[T any] struct {
-	Block int // elements per block; 0 means 1024
-	free  []T
+	free []T
 }
+
+// slabBlock is how many elements a block has.
+const slabBlock = 1024
 
 // Take returns n zero elements with no capacity beyond them. Amortised one
 // allocation per block.
 func (s *Slab[T]) Take(n int) []T {
 	if n > len(s.free) {
-		block := s.Block
-		if block == 0 {
-			block = 1024
-		}
-		if n > block/4 { // a large one gets its own, and the block goes on
+		if n > slabBlock/4 { // a large one gets its own, and the block goes on
 			return make([]T, n)
 		}
-		s.free = make([]T, block)
+		s.free = make([]T, slabBlock)
 	}
 	out := s.free[:n:n]
 	s.free = s.free[n:]
