@@ -220,11 +220,15 @@ func (s *server) alert(w http.ResponseWriter, r *http.Request) error {
 func (s *server) find(r *http.Request) (alerts.Alert, error) {
 	id := r.PathValue("id")
 	a, err := s.data.Alert(r.Context(), id)
+	return a, missing(err, "alert "+quote(id), "it may have been dropped after alerts.retain; see /api/v1/alerts")
+}
+
+// missing is an error; of a thing that is not there, one that says so.
+func missing(err error, thing, hint string) error {
 	if errors.Is(err, ErrNotFound) {
-		return a, &problem{http.StatusNotFound, "not-found", "there is no alert " + quote(id),
-			"it may have been dropped after alerts.retain; see /api/v1/alerts"}
+		return &problem{http.StatusNotFound, "not-found", "there is no " + thing, hint}
 	}
-	return a, err
+	return err
 }
 
 // evidence is what monitor check takes.
@@ -310,11 +314,8 @@ func (s *server) deadLetter(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d, err := s.data.DeadLetter(r.Context(), id)
-	if errors.Is(err, ErrNotFound) {
-		return &problem{http.StatusNotFound, "not-found", fmt.Sprintf("there is no dead letter %d", id),
-			"the oldest go when there are many; list what there is"}
-	}
-	return answer(w, d, err)
+	return answer(w, d,
+		missing(err, fmt.Sprintf("dead letter %d", id), "the oldest go when there are many; list what there is"))
 }
 
 func letterID(text string) (uint64, error) {
@@ -368,12 +369,9 @@ func (s *server) happen(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) expire(w http.ResponseWriter, r *http.Request) error {
-	if err := s.data.Expire(r.Context(), r.PathValue("id")); err != nil {
-		if errors.Is(err, ErrNotFound) {
-			return &problem{http.StatusNotFound, "not-found", "there is no silence " + quote(r.PathValue("id")),
-				"it may be over; see /api/v1/silences"}
-		}
-		return err
+	id := r.PathValue("id")
+	if err := s.data.Expire(r.Context(), id); err != nil {
+		return missing(err, "silence "+quote(id), "it may be over; see /api/v1/silences")
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
