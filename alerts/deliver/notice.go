@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -34,12 +35,7 @@ func (n *notice) over() bool {
 
 // group is what notices about the same thing have in common; never empty.
 func (n *notice) group() string {
-	for _, s := range []string{n.Notification.Group, n.ID, n.Notification.ID} {
-		if s != "" {
-			return s
-		}
-	}
-	return "isowatch"
+	return cmp.Or(n.Notification.Group, n.ID, n.Notification.ID, "isowatch")
 }
 
 // about are the groups that something is said of: its own, and those that are over.

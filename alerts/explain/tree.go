@@ -221,15 +221,10 @@ func (t teller) maybeInitial(e verdict.Edge) bool {
 // initialElsewhere tells whether a case takes what was read for the initial version, though
 // somebody wrote the same: then that it is somebody's is only supposed, too.
 func (t teller) initialElsewhere(reader verdict.TxnID, read fact) bool {
-	for _, c := range t.v.Cases {
-		for _, e := range c {
-			if e.From == reader && e.Key == read.key && t.maybeInitial(e) && t.readNotOf(reader, e.Key, e.To).
-				op.Value == read.op.Value {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(t.v.Cases...), func(e verdict.Edge) bool {
+		return e.From == reader && e.Key == read.key && t.maybeInitial(e) &&
+			t.readNotOf(reader, e.Key, e.To).op.Value == read.op.Value
+	})
 }
 
 // source is who wrote the version that an anti-dependency's reader read: as the

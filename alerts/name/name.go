@@ -94,12 +94,8 @@ func phantom(v verdict.Violation) bool {
 	if len(v.Cycle) == 0 && len(v.Cases) == 0 {
 		return predicate.IsRegister(v.Key)
 	}
-	for _, c := range append(slices.Clip(v.Cases), v.Cycle) {
-		if slices.ContainsFunc(c, func(e verdict.Edge) bool { return e.Type == verdict.RW && predicate.IsRegister(e.Key) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(append(slices.Clip(v.Cases), v.Cycle)...),
+		func(e verdict.Edge) bool { return e.Type == verdict.RW && predicate.IsRegister(e.Key) })
 }
 
 // kinds classifies one violation.

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -213,12 +214,7 @@ func writeSeen(t *record.Transaction, key string, reader *record.Transaction, re
 
 // wrong tells whether any operation is marked as one that can't be.
 func (s *scene) wrong() bool {
-	for _, w := range s.marks {
-		if w {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(s.marks)), true)
 }
 
 // closed tells whether the pictures are cycles.

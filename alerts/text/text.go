@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/ingest/predicate"
@@ -134,12 +135,9 @@ func plain(s string) bool {
 	if s == "" {
 		return false
 	}
-	for _, r := range s {
-		if r == ' ' || r == '"' || r == utf8.RuneError || !strconv.IsPrint(r) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r == ' ' || r == '"' || r == utf8.RuneError || !strconv.IsPrint(r)
+	})
 }
 
 // head is the first n runes of s, and whether s has more. It looks at no more

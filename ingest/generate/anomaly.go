@@ -137,12 +137,9 @@ func anomalyNames(as []anomaly) []string {
 }
 
 func anomalyNamed(name string) *anomaly {
-	for _, as := range [][]anomaly{anomalies, listAnomalies} {
-		for i := range as {
-			if as[i].name == name {
-				return &as[i]
-			}
-		}
+	all := slices.Concat(anomalies, listAnomalies)
+	if i := slices.IndexFunc(all, func(a anomaly) bool { return a.name == name }); i >= 0 {
+		return &all[i]
 	}
 	return nil
 }

@@ -23,15 +23,8 @@ func looksIsowatch(head []byte) bool {
 	if len(line) == 0 || line[0] != '{' {
 		return false
 	}
-	if codec.IsWorldEvent(line) {
-		return true
-	}
-	for _, field := range []string{`"session"`, `"ops"`, `"db"`, `"history"`} {
-		if bytes.Contains(line, []byte(field)) {
-			return true
-		}
-	}
-	return false
+	return codec.IsWorldEvent(line) || slices.ContainsFunc([]string{`"session"`, `"ops"`, `"db"`, `"history"`},
+		func(field string) bool { return bytes.Contains(line, []byte(field)) })
 }
 
 // Reading is a pipeline: one goroutine unpacks and cuts the bytes into chunks
