@@ -58,6 +58,12 @@ type place struct {
 	names []string // as of strings.NewReplacer
 }
 
+// booking is what is found there by conditions.
+func (p place) booking() place {
+	p.flags = append(p.flags, "--workload", "booking")
+	return p
+}
+
 // setting is what a canary asks for there.
 type setting struct {
 	isolation string
@@ -85,6 +91,9 @@ var topologies = []topology{
 	{"postgres", "PostgreSQL", "alone", func(t *testing.T, dir string) place {
 		return atPostgres(t, dir, false)
 	}, []setting{{"read-committed", "", "g1"}, {"repeatable-read", "", "si"}, {"serializable", "", "ser"}}},
+	{"postgres-booking", "PostgreSQL", "alone, with `--workload booking`", func(t *testing.T, dir string) place {
+		return atPostgres(t, dir, false).booking()
+	}, []setting{{"read-committed", "", "g1"}, {"repeatable-read", "", "si"}, {"serializable", "", "ser"}}},
 	{"postgres-standby", "PostgreSQL", "primary and synchronous standby, which is read", func(t *testing.T, dir string) place {
 		return atPostgres(t, dir, true)
 	}, []setting{{"repeatable-read", "synchronous_commit=on", "si"}, {"repeatable-read", "synchronous_commit=remote_apply", "si"},
@@ -103,6 +112,9 @@ var topologies = []topology{
 		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 1})
 	}, []setting{{"read-uncommitted", "", ""}, {"read-committed", "", "g1"}, {"repeatable-read", "", ""}, {"repeatable-read", "innodb_snapshot_isolation=ON", "si"},
 		{"serializable", "", "ser"}}},
+	{"mariadb-booking", "MariaDB", "alone, with `--workload booking`", func(t *testing.T, dir string) place {
+		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 1}).booking()
+	}, []setting{{"read-committed", "", "g1"}, {"repeatable-read", "", ""}, {"serializable", "", "ser"}}},
 	{"mariadb-replica", "MariaDB", "primary and replica of its binary log, which is read", func(t *testing.T, dir string) place {
 		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 1, Replica: true})
 	}, []setting{{"repeatable-read", "", ""}, {"serializable", "", ""}}},
