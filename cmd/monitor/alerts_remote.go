@@ -236,7 +236,8 @@ func (r *remote) Alerts(ctx context.Context, f page.Filter) (l page.List, err er
 	if f.After != 0 {
 		q.Set("after", strconv.FormatUint(f.After, 10))
 	}
-	return l, r.ask(ctx, http.MethodGet, "/api/v1/alerts", q, nil, &l)
+	err = r.ask(ctx, http.MethodGet, "/api/v1/alerts", q, nil, &l)
+	return l, err
 }
 
 func (r *remote) Alert(ctx context.Context, id string) (alerts.Alert, error) {
