@@ -274,7 +274,8 @@ func (p *postgres) Prepare(ctx context.Context) error {
 // unused refuses a schema that another canary is at work in. Rights that are missing show in what follows.
 func (p *postgres) unused(ctx context.Context, c *pgx.Conn) error {
 	err := unused(ctx, func(ctx context.Context) (state int64, err error) {
-		return state, own(ctx, c, stateOf(Space+".items", "coalesce(elements, array_to_string(numbers, ','))"), nil, &state)
+		err = own(ctx, c, stateOf(Space+".items", "coalesce(elements, array_to_string(numbers, ','))"), nil, &state)
+		return state, err
 	})
 	// or there is no table
 	if said := new(pgconn.PgError); errors.As(err, &said) && (said.Code == "42501" || said.Code == "42P01") {

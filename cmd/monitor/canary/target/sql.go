@@ -200,7 +200,8 @@ func (s *sqlSession) Close() {
 // stateIn reads the state of a Space, for unused.
 func stateIn(db *sql.DB, said dialect) func(context.Context) (int64, error) {
 	return func(ctx context.Context) (state int64, err error) {
-		return state, db.QueryRowContext(ctx, stateOf(said.table, "elements")).Scan(&state)
+		err = db.QueryRowContext(ctx, stateOf(said.table, "elements")).Scan(&state)
+		return state, err
 	}
 }
 
