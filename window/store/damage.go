@@ -51,8 +51,8 @@ var (
 	// ErrFull: the disk has no room for what is to be written.
 	ErrFull = errors.New("no room on the disk")
 	// ErrStuck: the database does not come back from a commit, or from closing. It is final for the process.
-	ErrStuck = errors.New("the database stands still for good, by a fault of Badger's: start the program again; all that " +
-		"was committed is kept")
+	ErrStuck = errors.New("the database does not come back: its disk stands still, or it does itself, by a fault of " +
+		"Badger's: start the program again; all that was committed is kept")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("store: closed")
 )

@@ -10,10 +10,11 @@ import (
 // make, and twelve that are ready by then fill what they wait in. No option rules it out, and nothing but another
 // process gets it going. Then a commit does not come back, nor does a transaction begin that is to see it, nor does
 // the database close. So these are waited for so many looks, a second apart, or fewer once the process is asked to
-// end. Looks and not time: a process that was stopped meanwhile has looked once.
+// end. Looks and not time: a process that was stopped meanwhile has looked once. A disk that stands still so long can't
+// be told from that.
 const (
 	looksMax  = 60
-	looksLeft = 5
+	looksLeft = 10
 )
 
 // await waits for what Badger does. If it does not come back the store is stuck for good: nobody asks Badger for

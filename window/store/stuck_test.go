@@ -52,10 +52,10 @@ func TestStuck(t *testing.T) {
 		looks       int // of each of them at most
 	}{
 		{"commit", "Writing to memtable", second, nil, false, 60},
-		{"commit, at a stop", "Writing to memtable", second, nil, true, 5},
+		{"commit, at a stop", "Writing to memtable", second, nil, true, 10},
 		{"commit, and read", "Writing to memtable", second, read, false, 60},
 		{"close", "Closing database", (*store.Badger).Close, nil, false, 60},
-		{"close, at a stop", "Closing database", (*store.Badger).Close, nil, true, 5},
+		{"close, at a stop", "Closing database", (*store.Badger).Close, nil, true, 10},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			w := &wall{at: []byte(x.at), met: make(chan struct{}), free: make(chan struct{})}

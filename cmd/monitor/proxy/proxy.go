@@ -182,10 +182,9 @@ func (p *Proxy) dial(ctx context.Context) (net.Conn, error) {
 	return nil, failed
 }
 
-// secure begins TLS on a connection to PostgreSQL.
+// secure begins TLS on a connection to PostgreSQL, which it closes when ctx ends before.
 func secure(ctx context.Context, conn net.Conn, c *tls.Config) (net.Conn, error) {
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	answer := []byte{0}
 	_, err := conn.Write(binary.BigEndian.AppendUint32([]byte{0, 0, 0, 8}, requestTLS))
 	if err == nil {
@@ -197,7 +196,6 @@ func secure(ctx context.Context, conn net.Conn, c *tls.Config) (net.Conn, error)
 	if err == nil {
 		secured := tls.Client(conn, c)
 		if err = secured.HandshakeContext(ctx); err == nil {
-			_ = conn.SetDeadline(time.Time{})
 			return secured, nil
 		}
 	}

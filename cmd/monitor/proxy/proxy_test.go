@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -294,5 +296,41 @@ func TestPasses(t *testing.T) {
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// A proxy that ends does not wait for a PostgreSQL that says nothing.
+func TestEndsWithItsContext(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	upstream, err := pgconn.ParseConfig(fmt.Sprintf("postgres://canary@%s/canary?sslmode=require", silent.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- proxy.New(proxy.Options{Upstream: upstream, Log: zerolog.Nop()}).Serve(ctx, l) }()
+	go func() {
+		_, _ = pgconn.Connect(t.Context(), fmt.Sprintf("postgres://canary@%s/canary?sslmode=disable", l.Addr()))
+	}()
+	c, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.ReadFull(c, make([]byte, 8)); err != nil { // it asks for TLS
+		t.Fatal(err)
+	}
+	began := time.Now()
+	stop()
+	if err := <-done; err != nil || time.Since(began) >= 29*time.Second { // 30 are what it may take to be reached
+		t.Errorf("it ended after %v: %v", time.Since(began), err)
 	}
 }
