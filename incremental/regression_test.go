@@ -276,3 +276,35 @@ s2 T4: r(y,2)
 		}
 	}
 }
+
+// Stop may say so while a closure is made, whose questions have no answers then: a read that has no writer any more is told
+// all the same, with all records for evidence.
+func TestStopBesideAReadWithoutWriter(t *testing.T) {
+	s, err := script.Parse(`initial absent
+s2 T1: r(x,null) w(x,0) w(x,2)
+s2 T3 unknown: r(x,null) r(x,2) w(x,null) r(y,null) w(y,1)
+s2 T5: r(y,1) w(y,2) r(y,1) w(y,1) r(x,null)
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[verdict.Outcome]int{}
+	for at, stopped := 1, true; stopped; at++ {
+		asked := 0
+		opt := incremental.Options{Levels: []verdict.Level{verdict.SI, verdict.SER}, Stop: func() verdict.Reason {
+			if asked++; asked < at {
+				return verdict.NoReason
+			}
+			return verdict.Timeout
+		}}
+		opt.Initial = *s.Header.Initial
+		results, _ := run(s, opt)
+		stopped = asked >= at
+		for _, r := range results {
+			told[r.Outcome]++
+		}
+	}
+	if told[verdict.Violated] == 0 || told[verdict.Satisfied] > 0 {
+		t.Errorf("%v", told)
+	}
+}

@@ -340,10 +340,14 @@ func (p *Polygraph) wouldClose(v vid, reader slot, limit graph.EdgeID) (fallen, 
 }
 
 // explainNoCandidate reports that nothing can have written what was read: each
-// candidate would close a cycle.
+// candidate would close a cycle. Once Stop has said so it is not shown, as the closure may be half made.
 func (p *Polygraph) explainNoCandidate(c *choice) {
 	v := Violation{Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime, Reads: []Read{{c.reader, c.key}}}
-	all, ok := p.whyNot(c.reader, c.key, none, none, map[slot]bool{})
+	var all []fallen
+	ok := !p.Budget.Stopped()
+	if ok {
+		all, ok = p.whyNot(c.reader, c.key, none, none, map[slot]bool{})
+	}
 	v.Whole = !ok
 	var todo []step
 	for _, f := range all {
