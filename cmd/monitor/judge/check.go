@@ -367,6 +367,9 @@ func (q *Question) feed(w *work) (*incremental.Engine, bool) {
 	s := q.Records.Summary()
 	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations}
 	e := incremental.New(o)
+	if q.stopped() != verdict.NoReason { // there may be no records, as it was so already when they were made
+		return nil, false
+	}
 	left, known := 0, make([]version.Key, q.Records.Names())
 	for n := range known {
 		known[n] = incremental.NoKey
@@ -423,8 +426,7 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	if records != q.Records || q.renumber(results) || q.unexplained(results) {
 		return q.round(w, h, tell)
 	}
-	q.plainer(w, results)
-	q.explainer.find = lookup(q.Records)
+	q.explainer.find = lookup(q.plainer(w, results))
 	q.leave(results)
 	q.unordered(results, w.choices)
 	q.claims(results)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/certificate"
@@ -92,12 +93,15 @@ func (q *Question) order() bool {
 // repack makes the records of what is asked of the predicates by now.
 func (q *Question) repack() { q.Records = q.pack(false) }
 
-// pack makes them, or a part of them if it is to stop.
+// pack makes them, or a part of them if all is to stop: when what asks has had its share of the time others go on with
+// them.
 func (q *Question) pack(few bool) *packed.Records {
 	var b packed.Builder
+	all := *q
+	all.share = time.Time{}
 	left := 0
 	for t := range q.items.Transactions(few) {
-		if q.halts(t, &left) {
+		if all.halts(t, &left) {
 			break
 		}
 		b.Add(t)
@@ -135,10 +139,12 @@ func (q *Question) askUpTo(operations int) error {
 const plainMost = 1 << 17
 
 // plainer looks again at levels that are broken, with more of what predicates say: more of what breaks them shows then,
-// and it shows more plainly, such as two that each missed the other.
-func (q *Question) plainer(w *work, results []verdict.Result) {
+// and it shows more plainly, such as two that each missed the other. It returns the records
+// that what breaks them is told of.
+func (q *Question) plainer(w *work, results []verdict.Result) *packed.Records {
+	records := q.Records
 	if q.items == nil || q.isWhole || q.AnomaliesMax == 1 || w.aux {
-		return
+		return records
 	}
 	again := work{choices: w.choices}
 	for _, r := range results {
@@ -147,11 +153,11 @@ func (q *Question) plainer(w *work, results []verdict.Result) {
 		}
 	}
 	if had := q.items.Size(); len(again.levels) == 0 || q.askUpTo(plainMost) != nil && q.items.Size() == had {
-		return
+		return records
 	}
 	e, ok := q.feed(&again)
 	if !ok {
-		return
+		return records
 	}
 	for _, r := range e.Close() {
 		if i := slices.IndexFunc(results, func(o verdict.Result) bool { return o.Level == r.Level }); r.Outcome ==
@@ -159,6 +165,7 @@ func (q *Question) plainer(w *work, results []verdict.Result) {
 			results[i] = r
 		}
 	}
+	return q.Records
 }
 
 // unexplained tells whether an order that satisfies a level leaves something of the predicates unexplained, which is
@@ -181,7 +188,7 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 		}
 		q.Phase("looking whether " + r.Level.String() + " explains predicates")
 		added += q.items.Explain(r.Level, r.Order)
-		if why := q.stopped(); why != verdict.NoReason {
+		if why := q.Stop(); why != verdict.NoReason { // what is asked for is in the records before others have their turn
 			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: why, Count: len(q.items.Txns),
 				Stats: r.Stats}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -105,6 +106,47 @@ func TestNoWeakerLevelIsClaimed(t *testing.T) {
 			if l != verdict.LIN && l.Implies(verdict.RA) != (r.Verdict == "violated") {
 				t.Errorf("%s: %s", r.Level, r.Verdict)
 			}
+		}
+	}
+}
+
+// TestStopBesidePredicates: whenever it is stopped, what is told of predicates has the records that show it; and one level that
+// has had its share of the time leaves to the others records of all that is asked for.
+func TestStopBesidePredicates(t *testing.T) {
+	absent := record.InitialAbsent
+	header := record.Header{Initial: &absent}
+	for _, seed := range []uint64{12, 92} {
+		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 79)), 4)
+		for n, stopped := 0, true; stopped; n++ {
+			asked := 0
+			q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header), AnomaliesMax: 10,
+				Levels: []verdict.Level{verdict.SI, verdict.SER}}
+			q.Stop = func() verdict.Reason {
+				if asked++; asked > n {
+					return verdict.Timeout
+				}
+				return verdict.NoReason
+			}
+			var h report.History
+			if err := Check(q, &h); err != nil {
+				t.Fatal(err)
+			}
+			stopped = asked > n
+			for _, r := range h.Results {
+				for _, a := range r.Anomalies {
+					if len(a.History) < 2 {
+						t.Fatalf("seed %d, stopped after %d: %s of %s has no records, but %v", seed, n, a.Name, r.Level, a.Transactions)
+					}
+				}
+			}
+		}
+		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header)}
+		q.fillIn()
+		e, _ := q.feed(&work{levels: []verdict.Level{verdict.SER}})
+		results := e.Close()
+		q.share, q.pause = time.Now(), func() bool { t.Errorf("seed %d: others have their turn", seed); return false }
+		if added := q.unexplained(results); added != (seed == 12) || q.Records.Len() != len(txns) {
+			t.Errorf("seed %d: %v, %d records of %d", seed, added, q.Records.Len(), len(txns))
 		}
 	}
 }
