@@ -277,8 +277,8 @@ s2 T4: r(y,2)
 	}
 }
 
-// Stop may say so while a closure is made, whose questions have no answers then: a read that has no writer any more is told
-// all the same, with all records for evidence.
+// Stop may say so while a closure is made, whose questions have no answers then: a read that has no writer any more is
+// told all the same, with all records for evidence.
 func TestStopBesideAReadWithoutWriter(t *testing.T) {
 	s, err := script.Parse(`initial absent
 s2 T1: r(x,null) w(x,0) w(x,2)

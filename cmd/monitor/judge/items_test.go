@@ -110,8 +110,8 @@ func TestNoWeakerLevelIsClaimed(t *testing.T) {
 	}
 }
 
-// TestStopBesidePredicates: whenever it is stopped, what is told of predicates has the records that show it; and one level that
-// has had its share of the time leaves to the others records of all that is asked for.
+// TestStopBesidePredicates: whenever it is stopped, what is told of predicates has the records that show it; and one level
+// that has had its share of the time leaves to the others records of all that is asked for.
 func TestStopBesidePredicates(t *testing.T) {
 	absent := record.InitialAbsent
 	header := record.Header{Initial: &absent}
