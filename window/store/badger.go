@@ -546,10 +546,17 @@ func (s *Badger) revive() error {
 const (
 	closeRoom = 24 << 20
 	openRoom  = closeRoom
+	// filesReserve is how many files more two compactions may have open.
+	filesReserve = 100
 )
 
-// room says ErrFull when so many bytes more would leave less than Reserve.
+// room says ErrFull when so many bytes more would leave less than Reserve. Where a table can't be opened that Badger
+// 4.9.6 makes of others it lets go of these all the same (subcompact), so there must be files left too.
 func (s *Badger) room(bytes int64) error {
+	if open, most := opened(); most < open+filesReserve {
+		return fmt.Errorf("%d files are open, of %d that the process may have, and %d are kept in reserve; raise the limit "+
+			"(ulimit -n)", open, most, filesReserve)
+	}
 	free, ok := s.free()
 	if !ok || free-bytes >= s.opt.Reserve {
 		return nil

@@ -263,3 +263,34 @@ func TestSetAsideMountPoint(t *testing.T) {
 		}
 	}
 }
+
+// TestFewFiles: nothing is written while few files more may be opened, as Badger loses what is in a table that it can't
+// make.
+func TestFewFiles(t *testing.T) {
+	s, err := store.Open(store.Options{Path: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(n uint64) {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: was.Max}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func() error {
+		return errors.Join(s.Commit(t.Context(), round(1)), s.Spill(t.Context(), "a", spills(1)))
+	}
+	defer limit(was.Cur)
+	limit(64)
+	if err := write(); err == nil || strings.Count(err.Error(), "ulimit") != 2 {
+		t.Errorf("with few files: %v", err)
+	}
+	limit(was.Cur)
+	if err := write(); err != nil {
+		t.Error(err)
+	}
+}

@@ -3,7 +3,10 @@
 package store
 
 import (
+	"errors"
 	"io/fs"
+	"math"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,4 +28,17 @@ func allocated(info fs.FileInfo) int64 {
 		return int64(st.Blocks) * 512 //nolint:unconvert // the types differ between systems
 	}
 	return info.Size()
+}
+
+// opened returns how many files the process has open and how many it may have, unless these are many.
+func opened() (open, most uint64) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || uint64(l.Cur) >= 1<<16 { //nolint:unconvert // as above
+		return 0, math.MaxUint64
+	}
+	all, err := os.ReadDir("/dev/fd")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, math.MaxUint64
+	}
+	return uint64(len(all)), uint64(l.Cur) //nolint:unconvert // as above
 }
