@@ -265,10 +265,10 @@ func (p *Polygraph) Block(w version.ID) {
 }
 
 // probe is how many of the first blocks of a list w is known to come after, as far as some looks show it, and whether
-// it comes before one of those that were looked at: at the last one, the fourth from the end, the sixteenth and so on
+// it comes before one of those that were looked at: at the last one, the 16th from the end, the 256th and so on
 // until one comes before w, and at those that follow what it comes after. O(log n) relations.
 func (p *Polygraph) probe(list []blockRef, w vid) (known int, before bool) {
-	for back := 1; back <= len(list)-known && !before; back *= 4 {
+	for back := 1; back <= len(list)-known && !before; back *= 16 {
 		i := len(list) - back
 		r := p.relate(list[i].head, w)
 		before = r == isAfter
