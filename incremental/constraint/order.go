@@ -287,7 +287,8 @@ func (p *Polygraph) probe(list []blockRef, w vid) (known int, before bool) {
 	return known, before
 }
 
-// probed is how many blocks that come before a new one are looked for, beyond those that another one is known to come after.
+// probed is how many blocks that come before a new one are looked for, beyond those that another one is known to come
+// after.
 const probed = 8
 
 // leaves tells whether a block, or what is new of it, is not looked at, as the budget has
