@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/sql"
 	"github.com/isowatch/isowatch/recorder"
 )
 
@@ -40,7 +41,7 @@ type Capture struct {
 	outcomes    [3]atomic.Int64
 
 	mu      sync.Mutex
-	plans   map[string][]*plan
+	plans   map[string][]*sql.Plan
 	unclear map[Unclear]int64
 }
 
@@ -49,7 +50,7 @@ func New(ctx context.Context, rec *recorder.Recorder, o Options) (*Capture, erro
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	c := &Capture{rec: rec, options: o, plans: map[string][]*plan{}, unclear: map[Unclear]int64{},
+	c := &Capture{rec: rec, options: o, plans: map[string][]*sql.Plan{}, unclear: map[Unclear]int64{},
 		items: items{of: map[string]item{}, lossy: map[string]bool{}, loose: map[string]int{}}}
 	catalog, err := o.Load(ctx)
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *Capture) Reload() {
 func (c *Capture) Connect() *Connection {
 	return &Connection{capture: c, client: framer{isUntyped: true}, starting: true, status: 'I',
 		statements: map[string]*statement{},
-		portals:    map[string]*portal{}, unresolved: map[string]*plan{}, temporary: map[string]bool{}}
+		portals:    map[string]*portal{}, unresolved: map[string]*sql.Plan{}, temporary: map[string]bool{}}
 }
 
 // Reason is why what a statement did is not recorded.
@@ -120,10 +121,10 @@ type Counted struct {
 // unclearMax is how many texts are counted apart.
 const unclearMax = 1000
 
-func (c *Capture) count(p *plan, why Reason) {
+func (c *Capture) count(p *sql.Plan, why Reason) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	u := Unclear{why, p.text}
+	u := Unclear{why, p.Text}
 	if _, there := c.unclear[u]; !there && len(c.unclear) >= unclearMax {
 		u.Text = "(others)"
 	}
@@ -150,14 +151,14 @@ func (c *Capture) Outcomes(s record.Status) int64 { return c.outcomes[s].Load() 
 func (c *Capture) ended(s record.Status) { c.outcomes[s].Add(1) }
 
 // anything says that a statement may write anything.
-func (c *Capture) anything(p *plan) {
+func (c *Capture) anything(p *sql.Plan) {
 	c.count(p, ReasonAnything)
 	if c.options.Complete {
 		c.items.loseAll()
 	}
 }
 
-func (c *Capture) loseTable(p *plan, t *table) {
+func (c *Capture) loseTable(p *sql.Plan, t *table) {
 	if t.key == nil {
 		return
 	}
@@ -165,7 +166,7 @@ func (c *Capture) loseTable(p *plan, t *table) {
 	c.items.loseTable(t, -1)
 }
 
-func (c *Capture) loseColumn(p *plan, t *table, column int) {
+func (c *Capture) loseColumn(p *sql.Plan, t *table, column int) {
 	c.count(p, ReasonRows)
 	c.items.loseTable(t, column)
 }
@@ -177,31 +178,31 @@ const (
 )
 
 // plan is what the statements of a text do, and its literals.
-func (c *Capture) plan(text string, isStrange bool) ([]*plan, []token) {
+func (c *Capture) plan(text string, isStrange bool) ([]*sql.Plan, []sql.Token) {
 	if isStrange {
-		return []*plan{{verb: vAnything, text: "(a text with standard_conforming_strings off)"}}, nil
+		return []*sql.Plan{{Verb: sql.Anything, Text: "(a text with standard_conforming_strings off)"}}, nil
 	}
-	tokens, err := lex(make([]token, 0, 32), text)
+	tokens, err := sql.Lex(make([]sql.Token, 0, 32), text)
 	if err != nil {
-		return []*plan{{verb: vAnything, text: "(a text that can't be read: " + err.Error() + ")"}}, nil
+		return []*sql.Plan{{Verb: sql.Anything, Text: "(a text that can't be read: " + err.Error() + ")"}}, nil
 	}
 	var room [512]byte
 	shape := room[:0]
 	literals := 0
 	for i, t := range tokens {
-		shape = append(shape, byte('0'+t.kind))
-		if t.isLiteral() {
-			tokens[i].n = literals
+		shape = append(shape, byte('0'+t.Kind))
+		if t.IsLiteral() {
+			tokens[i].N = literals
 			literals++
 		} else {
-			shape = append(append(shape, t.text...), 0)
+			shape = append(append(shape, t.Text...), 0)
 		}
 	}
-	var values []token
+	var values []sql.Token
 	if literals > 0 {
-		values = make([]token, 0, literals)
+		values = make([]sql.Token, 0, literals)
 		for _, t := range tokens {
-			if t.isLiteral() {
+			if t.IsLiteral() {
 				values = append(values, t)
 			}
 		}
@@ -212,7 +213,7 @@ func (c *Capture) plan(text string, isStrange bool) ([]*plan, []token) {
 	if ok {
 		return plans, values
 	}
-	plans = plansOf(tokens)
+	plans = sql.Plans(tokens)
 	if len(text) <= planTextMax {
 		c.mu.Lock()
 		if len(c.plans) >= plansMax {

@@ -10,12 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/sql"
 )
 
 // Catalog is what a database says of its tables. It does not change once it is loaded.
 type Catalog struct {
 	database string
-	tables   map[name]*table
+	tables   map[sql.Name]*table
 	byName   map[string][]*table
 	byOID    map[uint32]*table
 	writers  map[string]bool // functions of which it is not known what they write
@@ -45,7 +46,7 @@ type follower struct {
 type column struct {
 	name      string
 	number    uint16       // as PostgreSQL counts them
-	class     class        // notHeld: it is not recorded
+	class     sql.Class    // notHeld: it is not recorded
 	most      int          // how many characters, or digits behind the point and one more, it holds; 0: any
 	preset    record.Value // what it holds if it is given nothing, if that is always the same
 	hasPreset bool
@@ -67,12 +68,12 @@ func (t *table) all() []int {
 func (t *table) isKey(column int) bool { return slices.Contains(t.key, column) }
 
 // find is the table that a statement names; false: there is none, or several may be meant.
-func (c *Catalog) find(n name) (*table, bool) {
-	if n.schema != "" {
+func (c *Catalog) find(n sql.Name) (*table, bool) {
+	if n.Schema != "" {
 		t, ok := c.tables[n]
 		return t, ok
 	}
-	if ts := c.byName[n.table]; len(ts) == 1 {
+	if ts := c.byName[n.Table]; len(ts) == 1 {
 		return ts[0], true
 	}
 	return nil, false
@@ -118,7 +119,7 @@ const (
 
 // Load asks a database for its tables. Any role may.
 func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
-	c := &Catalog{tables: map[name]*table{}, byName: map[string][]*table{}, byOID: map[uint32]*table{},
+	c := &Catalog{tables: map[sql.Name]*table{}, byName: map[string][]*table{}, byOID: map[uint32]*table{},
 		writers: map[string]bool{}}
 	keys := map[uint32]string{}
 	err := conn.QueryRow(ctx, "select current_database()").Scan(&c.database)
@@ -152,7 +153,7 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 			case strings.ContainsAny(rel+schema, ".:"):
 				t.notHeld = "its name has a point or a colon"
 			}
-			c.tables[name{schema, rel}], c.byOID[oid] = t, t
+			c.tables[sql.Name{Schema: schema, Table: rel}], c.byOID[oid] = t, t
 			c.byName[rel] = append(c.byName[rel], t)
 		})
 	var number int16
@@ -168,14 +169,14 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 			}
 			col := column{name: rel, number: uint16(number), class: classes[typ]}
 			if !deterministic || strings.Contains(rel, ".") {
-				col.class = notHeld
+				col.class = sql.NoClass
 			}
-			if modifier >= 4 && col.class == cText {
+			if modifier >= 4 && col.class == sql.ClassText {
 				col.most = int(modifier - 4)
-			} else if modifier >= 4 && col.class == cNumeric {
+			} else if modifier >= 4 && col.class == sql.ClassNumeric {
 				col.most = int((modifier-4)&0x7ff) + 1
 				if (modifier-4)&0x400 != 0 { // a negative scale rounds
-					col.class = notHeld
+					col.class = sql.NoClass
 				}
 			}
 			if col.preset, col.hasPreset = sqlNull, !isDefined; isDefined {
@@ -199,20 +200,20 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 
 // constant is what an expression of the catalog's always is, such as 0 or 'new'::character varying; false: it is no
 // constant.
-func constant(c class, expression string, most int) (record.Value, bool) {
-	tokens, err := lex(nil, expression)
-	if err != nil || len(tokens) == 0 || len(tokens) > 1 && !tokens[1].is("::") {
+func constant(c sql.Class, expression string, most int) (record.Value, bool) {
+	tokens, err := sql.Lex(nil, expression)
+	if err != nil || len(tokens) == 0 || len(tokens) > 1 && !tokens[1].Is("::") {
 		return record.Value{}, false
 	}
 	for i := 2; i < len(tokens); i++ {
-		if tokens[i].kind != tWord { // a type with a length may cut it
+		if tokens[i].Kind != sql.TokenWord { // a type with a length may cut it
 			return record.Value{}, false
 		}
 	}
 	switch t := tokens[0]; {
-	case t.kind == tString, t.kind == tNumber && (c == cInt || c == cNumeric), t.is("true"), t.is("false"):
-		return written(c, t.text, most)
-	case t.is("null"):
+	case t.Kind == sql.TokenString, t.Kind == sql.TokenNumber && (c == sql.ClassInt || c == sql.ClassNumeric), t.Is("true"), t.Is("false"):
+		return written(c, t.Text, most)
+	case t.Is("null"):
 		return sqlNull, true
 	}
 	return record.Value{}, false
@@ -236,7 +237,7 @@ func (t *table) setKey(numbers string) {
 	for n := range strings.FieldsSeq(numbers) {
 		number, err := strconv.Atoi(n)
 		at := slices.IndexFunc(t.columns, func(c column) bool { return err == nil && int(c.number) == number })
-		if at < 0 || t.columns[at].class == notHeld {
+		if at < 0 || t.columns[at].class == sql.NoClass {
 			t.key, t.notHeld = nil, "its primary key is of a type that is not recorded"
 			return
 		}

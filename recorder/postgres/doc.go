@@ -9,8 +9,7 @@
 // From the outside in:
 //
 //	wire.go      bytes to messages, messages to statements and their rows: simple and extended protocol, pipelines
-//	lex.go       the text of a statement to tokens; its literals are values of the execution
-//	plan.go      tokens to what a statement reads and writes, once for each text
+//	internal/sql the text of a statement to what it reads and writes, once for each text without its literals
 //	catalog.go   which tables there are, their primary keys, and what makes writes unpredictable
 //	value.go     values as PostgreSQL sends them, in one form
 //	keys.go      which items can be told of for certain

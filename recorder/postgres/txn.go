@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/sql"
 	"github.com/isowatch/isowatch/recorder"
 )
 
@@ -46,7 +47,7 @@ type Connection struct {
 	failed  bool  // a statement of the batch failed
 	// unresolved are items that this connection wrote and whose value is not known; they are lossy once that is
 	// committed. opened are those that it was the first to write.
-	unresolved map[string]*plan
+	unresolved map[string]*sql.Plan
 	opened     []string
 	defines    bool // the transaction changes which tables there are
 }
@@ -103,8 +104,8 @@ type effect struct {
 
 // run is a statement that is carried out.
 type run struct {
-	plan      *plan
-	literals  []token
+	plan      *sql.Plan
+	literals  []sql.Token
 	statement *statement // nil: of the simple protocol
 	portal    *portal    // likewise
 	about     *description
@@ -141,37 +142,37 @@ func (c *Connection) begin() {
 }
 
 // value is what a column is given or compared with.
-func (c *Connection) value(r *run, o operand, col *column) (record.Value, bool) {
-	if col.class == notHeld || o.cast != notHeld && o.cast != col.class || col.class == cText && !c.isUTF8 {
+func (c *Connection) value(r *run, o sql.Operand, col *column) (record.Value, bool) {
+	if col.class == sql.NoClass || o.Cast != sql.NoClass && o.Cast != col.class || col.class == sql.ClassText && !c.isUTF8 {
 		return record.Value{}, false
 	}
-	switch o.kind {
-	case oConstant:
-		if o.isNull {
+	switch o.Kind {
+	case sql.Constant:
+		if o.IsNull {
 			return sqlNull, true
 		}
-		return written(col.class, o.text, col.most)
-	case oDefault:
+		return written(col.class, o.Text, col.most)
+	case sql.Default:
 		return col.preset, col.hasPreset
-	case oLiteral:
-		t := r.literals[o.n]
+	case sql.Literal:
+		t := r.literals[o.N]
 		switch {
-		case t.kind == tSealed, t.kind == tNumber && col.class != cInt && col.class != cNumeric:
+		case t.Kind == sql.TokenSealed, t.Kind == sql.TokenNumber && col.class != sql.ClassInt && col.class != sql.ClassNumeric:
 			return record.Value{}, false
-		case o.negative:
-			return written(col.class, "-"+t.text, col.most)
+		case o.Negative:
+			return written(col.class, "-"+t.Text, col.most)
 		}
-		return written(col.class, t.text, col.most)
-	case oParam:
-		if r.portal == nil || o.n >= len(r.portal.params) {
+		return written(col.class, t.Text, col.most)
+	case sql.Param:
+		if r.portal == nil || o.N >= len(r.portal.params) {
 			return record.Value{}, false
 		}
-		if o.n < len(r.statement.oids) {
-			if oid := r.statement.oids[o.n]; oid != 0 && oid != unknownOID && classes[oid] != col.class {
+		if o.N < len(r.statement.oids) {
+			if oid := r.statement.oids[o.N]; oid != 0 && oid != unknownOID && classes[oid] != col.class {
 				return record.Value{}, false
 			}
 		}
-		v, ok := received(col.class, format(r.portal.formats, o.n), r.portal.params[o.n])
+		v, ok := received(col.class, format(r.portal.formats, o.N), r.portal.params[o.N])
 		if ok && col.most > 0 && v.Kind == record.KindString {
 			return written(col.class, v.Text, col.most)
 		}
@@ -189,35 +190,35 @@ func (c *Connection) start(r *run) *run {
 	p := r.plan
 	r.catalog = c.capture.catalog.Load()
 	complete := c.capture.options.Complete
-	if slices.ContainsFunc(p.calls, func(f string) bool { return r.catalog.writers[f] }) {
+	if slices.ContainsFunc(p.Calls, func(f string) bool { return r.catalog.writers[f] }) {
 		c.capture.anything(p)
 	}
-	switch p.verb {
-	case vAnything:
+	switch p.Verb {
+	case sql.Anything:
 		c.capture.anything(p)
 		c.willCommit()
-	case vBegin:
+	case sql.Begin:
 		c.inBlock = c.inBlock || c.batch == 1
-	case vCommit, vPrepare:
+	case sql.Commit, sql.Prepare:
 		c.willCommit()
-		c.inBlock = p.chain
-	case vRollback:
-		c.inBlock = p.chain
-	case vDefine, vTables:
-		for _, n := range p.writes {
+		c.inBlock = p.Chain
+	case sql.Rollback:
+		c.inBlock = p.Chain
+	case sql.Define, sql.WriteTables:
+		for _, n := range p.Writes {
 			t, ok := c.find(r, n)
 			switch {
-			case ok && (p.verb == vDefine || !t.risky):
+			case ok && (p.Verb == sql.Define || !t.risky):
 				c.loseRows(p, t)
-			case p.verb == vTables:
+			case p.Verb == sql.WriteTables:
 				c.capture.anything(p)
 			}
 		}
-		if p.verb == vDefine && complete {
-			c.capture.items.defined(p.writes, c.capture.options.Prefix)
+		if p.Verb == sql.Define && complete {
+			c.capture.items.defined(p.Writes, c.capture.options.Prefix)
 		}
-	case vInsert, vUpdate, vDelete:
-		t, ok := c.find(r, p.target)
+	case sql.Insert, sql.Update, sql.Delete:
+		t, ok := c.find(r, p.Target)
 		switch {
 		case !ok || t.risky:
 			c.capture.anything(p)
@@ -225,21 +226,21 @@ func (c *Connection) start(r *run) *run {
 			c.effects(r, t)
 		}
 	}
-	c.searches = c.searches || p.searches
-	for _, t := range p.temporary {
+	c.searches = c.searches || p.Searches
+	for _, t := range p.Temporary {
 		c.temporary[t] = true
 	}
 	return r
 }
 
 // loseRows takes a statement that writes rows of a table, it is not known which, or deletes them.
-func (c *Connection) loseRows(p *plan, t *table) {
+func (c *Connection) loseRows(p *sql.Plan, t *table) {
 	c.capture.loseTable(p, t)
 	c.loseFollowers(p, t, true, t.all())
 }
 
 // loseFollowers takes a deletion of rows of a table, or a change of these columns, which other tables' rows follow.
-func (c *Connection) loseFollowers(p *plan, t *table, deleted bool, columns []int) {
+func (c *Connection) loseFollowers(p *sql.Plan, t *table, deleted bool, columns []int) {
 	follow := map[*table]bool{}
 	t.followers(follow, deleted, columns)
 	for f := range follow {
@@ -248,8 +249,8 @@ func (c *Connection) loseFollowers(p *plan, t *table, deleted bool, columns []in
 }
 
 // find is the table that a statement of this connection names.
-func (c *Connection) find(r *run, n name) (*table, bool) {
-	if n.schema == "" && (c.searches || c.temporary[n.table]) {
+func (c *Connection) find(r *run, n sql.Name) (*table, bool) {
+	if n.Schema == "" && (c.searches || c.temporary[n.Table]) {
 		return nil, false
 	}
 	return r.catalog.find(n)
@@ -276,29 +277,29 @@ func (c *Connection) willCommit() {
 // effects works out what a statement writes to t.
 func (c *Connection) effects(r *run, t *table) {
 	p := r.plan
-	r.isLoose = p.loose
+	r.isLoose = p.Loose
 	var columns []int // that it writes
 	unlisted := false
-	for _, a := range p.sets {
-		if at := t.column(a.column); at >= 0 {
+	for _, a := range p.Sets {
+		if at := t.column(a.Column); at >= 0 {
 			columns = append(columns, at)
 		} else {
 			unlisted = true
 		}
 	}
-	c.loseFollowers(p, t, p.verb == vDelete, columns)
+	c.loseFollowers(p, t, p.Verb == sql.Delete, columns)
 	if t.key == nil {
 		return
 	}
-	if unlisted || slices.ContainsFunc(columns, t.isKey) || p.conflict == conflictUpdate && !c.conflictOnKey(p, t) ||
-		p.verb == vInsert && p.columns == nil &&
-			slices.ContainsFunc(p.rows, func(row []operand) bool { return len(row) > len(t.columns) }) {
+	if unlisted || slices.ContainsFunc(columns, t.isKey) || p.Conflict == sql.ConflictUpdate && !c.conflictOnKey(p, t) ||
+		p.Verb == sql.Insert && p.Columns == nil &&
+			slices.ContainsFunc(p.Rows, func(row []sql.Operand) bool { return len(row) > len(t.columns) }) {
 		c.capture.loseTable(p, t)
 		return
 	}
 	r.table = t
-	switch p.verb {
-	case vInsert:
+	switch p.Verb {
+	case sql.Insert:
 		c.inserts(r, t)
 	default:
 		if !r.isLoose {
@@ -309,15 +310,15 @@ func (c *Connection) effects(r *run, t *table) {
 		if r.isLoose {
 			r.rows = nil
 		}
-		for _, a := range p.sets {
-			at := t.column(a.column)
-			if t.columns[at].class != notHeld {
-				r.effects = append(r.effects, c.effect(r, a.value, at, r.rows))
+		for _, a := range p.Sets {
+			at := t.column(a.Column)
+			if t.columns[at].class != sql.NoClass {
+				r.effects = append(r.effects, c.effect(r, a.Value, at, r.rows))
 			}
 		}
-		if p.verb == vDelete {
+		if p.Verb == sql.Delete {
 			for at := range t.columns {
-				if t.columns[at].class != notHeld && !t.isKey(at) {
+				if t.columns[at].class != sql.NoClass && !t.isKey(at) {
 					r.effects = append(r.effects, effect{row: first(r.rows), column: at, isKnown: true})
 				}
 			}
@@ -327,12 +328,12 @@ func (c *Connection) effects(r *run, t *table) {
 }
 
 // conflictOnKey tells whether a row that is there is told by the primary key, so that the row that is written is known.
-func (c *Connection) conflictOnKey(p *plan, t *table) bool {
-	if len(p.conflictOn) != len(t.key) {
+func (c *Connection) conflictOnKey(p *sql.Plan, t *table) bool {
+	if len(p.ConflictOn) != len(t.key) {
 		return false
 	}
 	for _, k := range t.key {
-		if !slices.Contains(p.conflictOn, t.columns[k].name) {
+		if !slices.Contains(p.ConflictOn, t.columns[k].name) {
 			return false
 		}
 	}
@@ -343,12 +344,12 @@ func (c *Connection) conflictOnKey(p *plan, t *table) bool {
 func (c *Connection) conditions(r *run, t *table) (row string, before []effect, ok bool) {
 	key := make([]record.Value, len(t.key))
 	named := 0
-	for _, a := range r.plan.conditions {
-		at := t.column(a.column)
+	for _, a := range r.plan.Conditions {
+		at := t.column(a.Column)
 		if at < 0 {
 			continue
 		}
-		v, ok := c.value(r, a.value, &t.columns[at])
+		v, ok := c.value(r, a.Value, &t.columns[at])
 		k := slices.Index(t.key, at)
 		switch {
 		case !ok || v == sqlNull:
@@ -372,13 +373,13 @@ func (c *Connection) conditions(r *run, t *table) (row string, before []effect, 
 }
 
 // effect is what SET gives a column.
-func (c *Connection) effect(r *run, o operand, at int, rows []string) effect {
+func (c *Connection) effect(r *run, o sql.Operand, at int, rows []string) effect {
 	e := effect{row: first(rows), column: at}
 	col := &r.table.columns[at]
-	if o.kind == oDelta && col.class == cInt {
-		if by, ok := c.value(r, *o.by, col); ok && by.Kind == record.KindInt {
+	if o.Kind == sql.Delta && col.class == sql.ClassInt {
+		if by, ok := c.value(r, *o.By, col); ok && by.Kind == record.KindInt {
 			e.isDelta, e.delta = true, by.Num
-			if o.negative {
+			if o.Negative {
 				e.delta = -by.Num
 			}
 		}
@@ -399,7 +400,7 @@ func first(rows []string) string {
 // inserts works out the rows of an INSERT.
 func (c *Connection) inserts(r *run, t *table) {
 	p := r.plan
-	names := p.columns
+	names := p.Columns
 	place := func(at int) int { // of a column among a row's values
 		if names == nil {
 			return at
@@ -411,12 +412,12 @@ func (c *Connection) inserts(r *run, t *table) {
 			r.isLoose = true // it fails
 		}
 	}
-	for _, values := range p.rows {
-		given := func(at int) operand {
+	for _, values := range p.Rows {
+		given := func(at int) sql.Operand {
 			if i := place(at); i >= 0 && i < len(values) {
 				return values[i]
 			}
-			return operand{kind: oDefault}
+			return sql.Operand{Kind: sql.Default}
 		}
 		var key []record.Value
 		for _, k := range t.key {
@@ -433,14 +434,14 @@ func (c *Connection) inserts(r *run, t *table) {
 			r.rows = append(r.rows, row)
 		}
 		for at := range t.columns {
-			if t.columns[at].class == notHeld || t.isKey(at) {
+			if t.columns[at].class == sql.NoClass || t.isKey(at) {
 				continue
 			}
 			e := effect{row: row, column: at}
 			e.value, e.isKnown = c.value(r, given(at), &t.columns[at])
-			if p.conflict == conflictUpdate { // known only if it is the same in both cases
-				set := slices.IndexFunc(p.sets, func(a assignment) bool { return a.column == t.columns[at].name })
-				e.isKnown = e.isKnown && set >= 0 && p.sets[set].value.kind == oExcluded
+			if p.Conflict == sql.ConflictUpdate { // known only if it is the same in both cases
+				set := slices.IndexFunc(p.Sets, func(a sql.Assignment) bool { return a.Column == t.columns[at].name })
+				e.isKnown = e.isKnown && set >= 0 && p.Sets[set].Value.Kind == sql.Excluded
 			}
 			r.effects = append(r.effects, e)
 		}
@@ -450,8 +451,8 @@ func (c *Connection) inserts(r *run, t *table) {
 		for i := range r.effects {
 			r.effects[i].row = ""
 		}
-		if len(p.rows) > 1 { // which of the values a row has is not known
-			r.effects = r.effects[:len(r.effects)/len(p.rows)]
+		if len(p.Rows) > 1 { // which of the values a row has is not known
+			r.effects = r.effects[:len(r.effects)/len(p.Rows)]
 			for i := range r.effects {
 				r.effects[i].isKnown = false
 			}
@@ -462,14 +463,14 @@ func (c *Connection) inserts(r *run, t *table) {
 // declare says what is about to be written.
 func (c *Connection) declare(r *run, t *table) {
 	p := r.plan
-	if p.verb != vDelete && p.conflict == conflictNothing && len(p.rows) > 1 && !c.returns(p, t, t.key) {
+	if p.Verb != sql.Delete && p.Conflict == sql.ConflictNothing && len(p.Rows) > 1 && !c.returns(p, t, t.key) {
 		c.capture.loseTable(p, t) // which of the rows are written is not told
 		r.table = nil
 		return
 	}
 	if r.isLoose {
-		if !c.returns(p, t, t.key) || p.verb == vInsert && len(p.rows) == 0 {
-			if p.verb == vUpdate {
+		if !c.returns(p, t, t.key) || p.Verb == sql.Insert && len(p.Rows) == 0 {
+			if p.Verb == sql.Update {
 				for _, e := range r.effects {
 					c.capture.loseColumn(p, t, e.column)
 				}
@@ -500,13 +501,13 @@ func (c *Connection) declare(r *run, t *table) {
 }
 
 // returns tells whether RETURNING gives these columns.
-func (c *Connection) returns(p *plan, t *table, columns []int) bool {
+func (c *Connection) returns(p *sql.Plan, t *table, columns []int) bool {
 	for _, at := range columns {
-		if !slices.Contains(p.returning, "*") && !slices.Contains(p.returning, t.columns[at].name) {
+		if !slices.Contains(p.Returning, "*") && !slices.Contains(p.Returning, t.columns[at].name) {
 			return false
 		}
 	}
-	return len(p.returning) > 0
+	return len(p.Returning) > 0
 }
 
 // row takes a row that a statement gave.
@@ -517,14 +518,14 @@ func (c *Connection) row(r *run, values [][]byte) {
 	if r.portal != nil {
 		about, results = r.statement.about, r.portal.results
 	}
-	if about == nil || len(about.fields) != len(values) || r.plan.verb == vQuiet {
+	if about == nil || len(about.fields) != len(values) || r.plan.Verb == sql.Quiet {
 		r.hasUnseen = true
 		return
 	}
 	for _, m := range c.mapsOf(r, about) {
 		get := func(field, column int) (record.Value, bool) {
 			col := &m.table.columns[column]
-			if col.class == cText && !c.isUTF8 {
+			if col.class == sql.ClassText && !c.isUTF8 {
 				return record.Value{}, false
 			}
 			return received(col.class, format(results, field), values[field])
@@ -546,7 +547,7 @@ func (c *Connection) row(r *run, values [][]byte) {
 			}
 			row = rowKey(key)
 		}
-		if r.plan.verb != vSelect {
+		if r.plan.Verb != sql.Select {
 			back := returned{row, map[int]record.Value{}}
 			for _, fc := range m.columns {
 				if v, ok := get(fc[0], fc[1]); ok {
@@ -571,7 +572,7 @@ func (c *Connection) mapsOf(r *run, about *description) []rowMap {
 	}
 	about.catalog, about.plan, about.maps = r.catalog, r.plan, nil
 	p := r.plan
-	if p.verb == vSelect && !p.plain {
+	if p.Verb == sql.Select && !p.Plain {
 		return nil
 	}
 	for i := range about.fields {
@@ -580,9 +581,9 @@ func (c *Connection) mapsOf(r *run, about *description) []rowMap {
 			continue
 		}
 		switch {
-		case p.verb == vSelect && !p.single && p.mentions[t.rel] > 1: // two rows of one table
+		case p.Verb == sql.Select && !p.Single && p.Mentions[t.rel] > 1: // two rows of one table
 			continue
-		case p.verb != vSelect && t != r.table:
+		case p.Verb != sql.Select && t != r.table:
 			continue
 		}
 		m := rowMap{table: t, key: make([]int, len(t.key))}
@@ -592,7 +593,7 @@ func (c *Connection) mapsOf(r *run, about *description) []rowMap {
 		for field := range about.fields {
 			f := &about.fields[field]
 			at := slices.IndexFunc(t.columns, func(col column) bool { return col.number == f.TableAttributeNumber })
-			if f.TableOID != t.oid || at < 0 || t.columns[at].class == notHeld || classes[f.DataTypeOID] != t.columns[at].class {
+			if f.TableOID != t.oid || at < 0 || t.columns[at].class == sql.NoClass || classes[f.DataTypeOID] != t.columns[at].class {
 				continue
 			}
 			if k := slices.Index(t.key, at); k >= 0 {
@@ -602,7 +603,7 @@ func (c *Connection) mapsOf(r *run, about *description) []rowMap {
 			}
 		}
 		if slices.Contains(m.key, -1) {
-			if p.verb == vSelect && !p.single || p.verb != vSelect && r.isLoose || p.verb == vInsert {
+			if p.Verb == sql.Select && !p.Single || p.Verb != sql.Select && r.isLoose || p.Verb == sql.Insert {
 				continue
 			}
 			m.key = nil
@@ -670,46 +671,46 @@ func (c *Connection) complete(r *run, tag string) bool {
 	if at := strings.LastIndexByte(rest, ' '); rest != "" {
 		count, _ = strconv.Atoi(rest[at+1:])
 	}
-	want := map[verb]string{vSelect: "SELECT", vInsert: "INSERT", vUpdate: "UPDATE", vDelete: "DELETE",
-		vSavepoint: "SAVEPOINT"}[p.verb]
+	want := map[sql.Verb]string{sql.Select: "SELECT", sql.Insert: "INSERT", sql.Update: "UPDATE", sql.Delete: "DELETE",
+		sql.Savepoint: "SAVEPOINT"}[p.Verb]
 	if want != "" && word != want {
 		return false
 	}
-	switch p.verb {
-	case vBegin:
+	switch p.Verb {
+	case sql.Begin:
 		c.current()
-	case vCommit:
+	case sql.Commit:
 		switch tag {
 		case "COMMIT":
 			c.end(record.Committed)
 		case "ROLLBACK":
 			c.end(record.Aborted)
 		}
-	case vRollback:
+	case sql.Rollback:
 		c.end(record.Aborted)
-	case vPrepare:
+	case sql.Prepare:
 		if word == "ROLLBACK" {
 			c.end(record.Aborted)
 		} else {
 			c.end(record.Unknown)
 		}
-	case vSavepoint:
+	case sql.Savepoint:
 		x := c.current()
-		x.saves = append(x.saves, save{name: p.name, ops: len(x.ops), undo: len(x.undo)})
-	case vRollbackTo:
-		c.current().rollBackTo(p.name)
-	case vRelease:
+		x.saves = append(x.saves, save{name: p.Name, ops: len(x.ops), undo: len(x.undo)})
+	case sql.RollbackTo:
+		c.current().rollBackTo(p.Name)
+	case sql.Release:
 		x := c.current()
-		if i := x.find(p.name); i >= 0 {
+		if i := x.find(p.Name); i >= 0 {
 			x.saves = x.saves[:i]
 		}
-	case vDefine:
+	case sql.Define:
 		c.defines = true
 		c.current()
-	case vSelect:
+	case sql.Select:
 		c.current()
 		c.selected(r)
-	case vInsert, vUpdate, vDelete:
+	case sql.Insert, sql.Update, sql.Delete:
 		c.current()
 		c.wrote(r, count)
 	default:
@@ -770,7 +771,7 @@ func (c *Connection) selected(r *run) {
 	if r.portal != nil {
 		about = r.statement.about
 	}
-	if r.seen > 0 || !p.plain || !p.single || !p.only || about == nil {
+	if r.seen > 0 || !p.Plain || !p.Single || !p.Only || about == nil {
 		return
 	}
 	for _, m := range c.mapsOf(r, about) {
@@ -812,7 +813,7 @@ func (c *Connection) wrote(r *run, count int) {
 	case count == 0:
 		return
 	case count != len(r.rows):
-		if p.conflict != conflictNothing || len(r.returned) != count || r.hasUnseen {
+		if p.Conflict != sql.ConflictNothing || len(r.returned) != count || r.hasUnseen {
 			x.isLost = true
 			return
 		}
@@ -826,7 +827,7 @@ func (c *Connection) wrote(r *run, count int) {
 	}
 	for _, e := range r.effects {
 		back, isBack := backs[e.row]
-		if p.conflict == conflictNothing && len(r.rows) > 1 && !isBack {
+		if p.Conflict == sql.ConflictNothing && len(r.rows) > 1 && !isBack {
 			continue
 		}
 		if len(r.rows) == 1 && !isBack && len(r.returned) == 1 {
@@ -874,11 +875,11 @@ func (c *Connection) abandon(r *run) {
 
 // others takes what RETURNING gave of columns that the statement left as they were, or of the row that it deleted.
 func (c *Connection) others(r *run, t *table, back returned) {
-	if r.plan.verb == vInsert {
+	if r.plan.Verb == sql.Insert {
 		return
 	}
 	for at, v := range back.values {
-		if r.plan.verb != vDelete && !slices.ContainsFunc(r.effects, func(e effect) bool { return e.column == at }) {
+		if r.plan.Verb != sql.Delete && !slices.ContainsFunc(r.effects, func(e effect) bool { return e.column == at }) {
 			c.see(t, back.row, at, v)
 		}
 	}
@@ -890,7 +891,7 @@ func (c *Connection) write(r *run, t *table, e effect, back map[int]record.Value
 	key := itemKey(t, e.row, e.column)
 	before, isMine := x.own[key]
 	if v, ok := back[e.column]; ok {
-		if r.plan.verb == vDelete { // what it held
+		if r.plan.Verb == sql.Delete { // what it held
 			c.see(t, e.row, e.column, v)
 			before, isMine = x.own[key]
 		} else if e.isKnown {
@@ -905,7 +906,7 @@ func (c *Connection) write(r *run, t *table, e effect, back map[int]record.Value
 			}
 		}
 	}
-	if r.plan.verb == vInsert && r.plan.conflict != conflictUpdate && c.capture.options.Complete {
+	if r.plan.Verb == sql.Insert && r.plan.Conflict != sql.ConflictUpdate && c.capture.options.Complete {
 		c.capture.items.absent(key, t, c)
 	}
 	if len(x.ops) > writesMax {
@@ -1038,7 +1039,7 @@ func (c *Connection) giveUp(why string) {
 	if c.ignored {
 		return
 	}
-	c.capture.anything(&plan{text: "(" + why + ")"})
+	c.capture.anything(&sql.Plan{Text: "(" + why + ")"})
 	c.committing = true
 	if c.session != nil {
 		c.current().isLost = true

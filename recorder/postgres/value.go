@@ -11,23 +11,11 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/sql"
 )
 
-// class is a kind of types whose values have one form here, whether they were sent as text or binary, or stand in a
-// statement. Columns of other types are not recorded.
-type class uint8
-
-const (
-	notHeld  class = iota
-	cInt           // smallint, integer, bigint
-	cText          // text, varchar
-	cBool          //
-	cUUID          //
-	cNumeric       // in text alone
-)
-
-var classes = map[uint32]class{pgtype.Int2OID: cInt, pgtype.Int4OID: cInt, pgtype.Int8OID: cInt, pgtype.TextOID: cText,
-	pgtype.VarcharOID: cText, pgtype.BoolOID: cBool, pgtype.UUIDOID: cUUID, pgtype.NumericOID: cNumeric}
+var classes = map[uint32]sql.Class{pgtype.Int2OID: sql.ClassInt, pgtype.Int4OID: sql.ClassInt, pgtype.Int8OID: sql.ClassInt, pgtype.TextOID: sql.ClassText,
+	pgtype.VarcharOID: sql.ClassText, pgtype.BoolOID: sql.ClassBool, pgtype.UUIDOID: sql.ClassUUID, pgtype.NumericOID: sql.ClassNumeric}
 
 // sqlNull is what a column of a row that is there holds where SQL says NULL. A row that is not there is record.Null.
 var sqlNull = record.Value{Kind: record.KindObject, Text: `{"null":true}`}
@@ -38,7 +26,7 @@ var (
 )
 
 // received is a value of a type as PostgreSQL or its client sent it; false: it has no one form.
-func received(c class, binaryFormat bool, b []byte) (record.Value, bool) {
+func received(c sql.Class, binaryFormat bool, b []byte) (record.Value, bool) {
 	if b == nil {
 		return sqlNull, true
 	}
@@ -46,22 +34,22 @@ func received(c class, binaryFormat bool, b []byte) (record.Value, bool) {
 		return written(c, string(b), 0)
 	}
 	switch {
-	case c == cInt && len(b) == 2:
+	case c == sql.ClassInt && len(b) == 2:
 		return record.Int(int64(int16(binary.BigEndian.Uint16(b)))), true
-	case c == cInt && len(b) == 4:
+	case c == sql.ClassInt && len(b) == 4:
 		return record.Int(int64(int32(binary.BigEndian.Uint32(b)))), true
-	case c == cInt && len(b) == 8:
+	case c == sql.ClassInt && len(b) == 8:
 		return record.Int(int64(binary.BigEndian.Uint64(b))), true
-	case c == cText:
+	case c == sql.ClassText:
 		return written(c, string(b), 0)
-	case c == cBool && len(b) == 1 && b[0] <= 1:
+	case c == sql.ClassBool && len(b) == 1 && b[0] <= 1:
 		if b[0] == 1 {
 			return yes, true
 		}
 		return no, true
-	case c == cUUID && len(b) == 16:
+	case c == sql.ClassUUID && len(b) == 16:
 		return record.String(uuidOf(hex.EncodeToString(b))), true
-	case c == cNumeric:
+	case c == sql.ClassNumeric:
 		var n pgtype.Numeric
 		if err := (pgtype.NumericCodec{}).PlanScan(nil, pgtype.NumericOID, pgtype.BinaryFormatCode, &n).
 			Scan(b, &n); err != nil {
@@ -77,29 +65,29 @@ func received(c class, binaryFormat bool, b []byte) (record.Value, bool) {
 
 // written is what a column of a class holds when it is given a text. most is how many characters, or digits behind the
 // point, it may have and stay what it is; 0: any.
-func written(c class, text string, most int) (record.Value, bool) {
+func written(c sql.Class, text string, most int) (record.Value, bool) {
 	switch c {
-	case cInt:
+	case sql.ClassInt:
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		return record.Int(n), err == nil
-	case cText:
+	case sql.ClassText:
 		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 || most > 0 && utf8.RuneCountInString(text) > most {
 			return record.Value{}, false
 		}
 		return record.String(text), true
-	case cBool:
+	case sql.ClassBool:
 		switch text {
 		case "t", "true":
 			return yes, true
 		case "f", "false":
 			return no, true
 		}
-	case cUUID:
+	case sql.ClassUUID:
 		digits := strings.ReplaceAll(strings.ToLower(text), "-", "")
 		if _, err := hex.DecodeString(digits); len(digits) == 32 && err == nil {
 			return record.String(uuidOf(digits)), true
 		}
-	case cNumeric:
+	case sql.ClassNumeric:
 		return decimal(text, most)
 	}
 	return record.Value{}, false
@@ -115,7 +103,7 @@ func decimal(text string, scaleMax int) (record.Value, bool) {
 	whole, part, _ := strings.Cut(digits, ".")
 	for _, s := range []string{whole, part} {
 		for i := range len(s) {
-			if !isDigit(s[i]) {
+			if s[i] < '0' || s[i] > '9' {
 				return record.Value{}, false
 			}
 		}

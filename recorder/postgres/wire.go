@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/isowatch/isowatch/internal/sql"
 )
 
 // messageMax is how long a message may be that is looked into. What is longer passes: of a row nothing is recorded, a
@@ -97,8 +99,8 @@ func (m *framer) hold(b []byte) {
 
 // statement is a prepared statement.
 type statement struct {
-	plan     *plan
-	literals []token
+	plan     *sql.Plan
+	literals []sql.Token
 	oids     []uint32     // of the parameters; 0: the server chooses
 	about    *description // of its rows; nil: not known
 }
@@ -117,7 +119,7 @@ type description struct {
 	fields []pgproto3.FieldDescription
 
 	catalog *Catalog // for which maps was made
-	plan    *plan
+	plan    *sql.Plan
 	maps    []rowMap
 }
 
@@ -154,7 +156,7 @@ func (c *Connection) hear(from *framer, b []byte, message func(byte, []byte) boo
 	defer func() {
 		if p := recover(); p != nil {
 			c.ignored = true
-			c.capture.anything(&plan{text: "(a mistake of the recorder's)"})
+			c.capture.anything(&sql.Plan{Text: "(a mistake of the recorder's)"})
 			c.capture.options.Failed(fmt.Errorf("can't happen, and nothing is recorded any more: %v\n%s", p, debug.Stack()))
 			if c.session != nil {
 				c.session.Lose()
@@ -212,7 +214,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 	switch kind {
 	case 'Q':
 		var m pgproto3.Query
-		plans, literals := []*plan{{verb: vAnything, text: "(a statement of more than 1 MiB)"}}, []token(nil)
+		plans, literals := []*sql.Plan{{Verb: sql.Anything, Text: "(a statement of more than 1 MiB)"}}, []sql.Token(nil)
 		if body != nil {
 			if m.Decode(body) != nil {
 				return false
@@ -225,18 +227,18 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		c.sync()
 	case 'P':
 		var m pgproto3.Parse
-		s := &statement{plan: &plan{verb: vAnything, text: "(a statement of more than 1 MiB)"}}
+		s := &statement{plan: &sql.Plan{Verb: sql.Anything, Text: "(a statement of more than 1 MiB)"}}
 		if body != nil {
 			if m.Decode(body) != nil {
 				return false
 			}
 			plans, literals := c.capture.plan(m.Query, c.strange)
-			s.oids, s.literals, s.plan = m.ParameterOIDs, literals, &plan{verb: vQuiet}
+			s.oids, s.literals, s.plan = m.ParameterOIDs, literals, &sql.Plan{Verb: sql.Quiet}
 			if len(plans) > 0 {
 				s.plan = plans[0]
 			}
 			if len(plans) > 1 {
-				s.plan = &plan{verb: vAnything, text: plans[0].text}
+				s.plan = &sql.Plan{Verb: sql.Anything, Text: plans[0].Text}
 			}
 		}
 		a.name = m.Name
@@ -259,7 +261,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 			}
 		}
 		if p.statement == nil {
-			p.statement = &statement{plan: &plan{verb: vAnything, text: "(a statement that was prepared out of sight)"}}
+			p.statement = &statement{plan: &sql.Plan{Verb: sql.Anything, Text: "(a statement that was prepared out of sight)"}}
 		}
 		a.name, a.before = m.DestinationPortal, c.portals[m.DestinationPortal]
 		if len(c.portals) >= preparedMax && a.name != "" {
@@ -287,7 +289,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		p := c.portals[m.Portal]
 		switch {
 		case p == nil: // a cursor that SQL declared
-			a.runs = []*run{c.start(&run{plan: &plan{verb: vAnything, text: "(a portal that was made out of sight)"}})}
+			a.runs = []*run{c.start(&run{plan: &sql.Plan{Verb: sql.Anything, Text: "(a portal that was made out of sight)"}})}
 		case p.run != nil:
 			a.runs = []*run{p.run}
 		default:
@@ -308,7 +310,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 	case 'S':
 		c.sync()
 	case 'F':
-		a.runs = []*run{c.start(&run{plan: &plan{verb: vAnything, text: "(a function call of the protocol)"}})}
+		a.runs = []*run{c.start(&run{plan: &sql.Plan{Verb: sql.Anything, Text: "(a function call of the protocol)"}})}
 		c.sync()
 	default: // passwords, COPY's data, Flush, Terminate
 		return true

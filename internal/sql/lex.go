@@ -1,36 +1,38 @@
-package postgres
+package sql
 
 import (
 	"errors"
 	"strings"
 )
 
-// tokenKind is what a token of SQL is.
-type tokenKind uint8
+// TokenKind is what a token of SQL is.
+type TokenKind uint8
 
 const (
-	tWord   tokenKind = iota // a name or keyword, in lower case
-	tQuoted                  // a name in double quotes, as it stands
-	tNumber                  // a literal; its text is a constant of the execution
-	tString                  // likewise
-	tSealed                  // a literal whose value is not worked out: escapes, bits, dollar quotes
-	tParam                   // $1, $2, …
-	tPunct                   // operators and punctuation
+	TokenWord   TokenKind = iota // a name or keyword, in lower case
+	TokenName                    // a name in double quotes, as it stands
+	TokenNumber                  // a literal; its text is a constant of the execution
+	TokenString                  // likewise
+	TokenSealed                  // a literal whose value is not worked out: escapes, bits, dollar quotes
+	TokenParam                   // $1, $2, …
+	TokenSign                    // operators and punctuation
 )
 
-// token is a token. Of a literal text is its value, which does not count where statements are compared.
-type token struct {
-	kind tokenKind
-	text string
-	n    int // of a literal: how many are before it
+// Token is a token. Of a literal text is its value, which does not count where statements are compared.
+type Token struct {
+	Kind TokenKind
+	Text string
+	N    int // of a literal: how many are before it
 }
 
-// isLiteral tells whether a token's text is a value of the execution.
-func (t token) isLiteral() bool { return t.kind == tNumber || t.kind == tString || t.kind == tSealed }
+// IsLiteral tells whether a token's text is a value of the execution.
+func (t Token) IsLiteral() bool {
+	return t.Kind == TokenNumber || t.Kind == TokenString || t.Kind == TokenSealed
+}
 
-// is tells whether a token is this keyword or operator.
-func (t token) is(text string) bool {
-	return (t.kind == tWord || t.kind == tPunct) && t.text == text
+// Is tells whether a token is this keyword or operator.
+func (t Token) Is(text string) bool {
+	return (t.Kind == TokenWord || t.Kind == TokenSign) && t.Text == text
 }
 
 var (
@@ -44,8 +46,8 @@ const (
 	special   = "~!@#%^&|`?"
 )
 
-// lex appends the tokens of text to out. Strings are those of standard_conforming_strings = on.
-func lex(out []token, text string) ([]token, error) {
+// Lex appends the tokens of text to out. Strings are those of standard_conforming_strings = on.
+func Lex(out []Token, text string) ([]Token, error) {
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
@@ -75,11 +77,11 @@ func lex(out []token, text string) ([]token, error) {
 			if n < 0 {
 				return out, errUnterminated
 			}
-			out = append(out, token{kind: tQuoted, text: value})
+			out = append(out, Token{Kind: TokenName, Text: value})
 			i += n
 		case isDigit(c) || c == '.' && i+1 < len(text) && isDigit(text[i+1]):
 			n := number(text[i:])
-			out = append(out, token{kind: tNumber, text: text[i : i+n]})
+			out = append(out, Token{Kind: TokenNumber, Text: text[i : i+n]})
 			i += n
 		case c == '$':
 			t, n := dollar(text[i:])
@@ -102,27 +104,27 @@ func lex(out []token, text string) ([]token, error) {
 				if n < 0 {
 					return out, errUnterminated
 				}
-				out = append(out, token{kind: tSealed})
+				out = append(out, Token{Kind: TokenSealed})
 				i += n
 			case prefix == "u" && (strings.HasPrefix(rest, "&'") || strings.HasPrefix(rest, `&"`)):
 				_, n := quoted(rest[1:], rest[1])
 				if n < 0 {
 					return out, errUnterminated
 				}
-				out = append(out, token{kind: tSealed})
+				out = append(out, Token{Kind: TokenSealed})
 				i += 1 + n
 			default:
-				out = append(out, token{kind: tWord, text: prefix})
+				out = append(out, Token{Kind: TokenWord, Text: prefix})
 			}
 		case strings.IndexByte(operators, c) >= 0:
 			n := operator(text[i:])
-			out = append(out, token{kind: tPunct, text: text[i : i+n]})
+			out = append(out, Token{Kind: TokenSign, Text: text[i : i+n]})
 			i += n
 		case strings.HasPrefix(text[i:], "::") || strings.HasPrefix(text[i:], ":="):
-			out = append(out, token{kind: tPunct, text: text[i : i+2]})
+			out = append(out, Token{Kind: TokenSign, Text: text[i : i+2]})
 			i += 2
 		case strings.IndexByte("(),;[].:", c) >= 0:
-			out = append(out, token{kind: tPunct, text: text[i : i+1]})
+			out = append(out, Token{Kind: TokenSign, Text: text[i : i+1]})
 			i++
 		default:
 			return out, errCharacter
@@ -135,11 +137,11 @@ func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 }
 
 // literal is a string; one with a backslash means something else where standard_conforming_strings is off.
-func literal(value string) token {
+func literal(value string) Token {
 	if strings.IndexByte(value, '\\') >= 0 {
-		return token{kind: tSealed}
+		return Token{Kind: TokenSealed}
 	}
-	return token{kind: tString, text: value}
+	return Token{Kind: TokenString, Text: value}
 }
 
 // quoted is what stands between quotes, two of which stand for one, and how long all of it is; -1: it does not end.
@@ -209,26 +211,26 @@ func number(text string) int {
 }
 
 // dollar is a parameter or a string in dollar quotes.
-func dollar(text string) (token, int) {
+func dollar(text string) (Token, int) {
 	n := 1
 	for n < len(text) && isDigit(text[n]) {
 		n++
 	}
 	if n > 1 {
-		return token{kind: tParam, text: text[1:n]}, n
+		return Token{Kind: TokenParam, Text: text[1:n]}, n
 	}
 	for n < len(text) && (isLetter(text[n]) || isDigit(text[n])) {
 		n++
 	}
 	if n == len(text) || text[n] != '$' {
-		return token{}, -1
+		return Token{}, -1
 	}
 	tag := text[:n+1]
 	end := strings.Index(text[len(tag):], tag)
 	if end < 0 {
-		return token{}, -1
+		return Token{}, -1
 	}
-	return token{kind: tSealed}, len(tag) + end + len(tag)
+	return Token{Kind: TokenSealed}, len(tag) + end + len(tag)
 }
 
 // operator is how long an operator is: as many characters as there are, without a comment's beginning, and without +
