@@ -3,7 +3,6 @@ package life
 import (
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -16,16 +15,6 @@ import (
 
 // ErrState is returned by Restore for bytes that no Append wrote.
 var ErrState = errors.New("the state of alerts is damaged")
-
-// VersionError is returned by Restore for a state in a form that it does not know. Another
-// version wrote it: a newer one, if Form is more than Known.
-type VersionError struct{ Form, Known byte }
-
-func (e *VersionError) Error() string {
-	return fmt.Sprintf("the form of the state of alerts is %d, and this version reads %d", e.Form, e.Known)
-}
-
-const stateVersion = 3
 
 // The limits of what is read: more is never written.
 const (
@@ -50,7 +39,7 @@ type state struct {
 
 // Append appends the state, which Restore takes:
 //
-//	u8 version, now, fed, backlog, what ends a group, times of notices, burst, silences, groups by id,
+//	now, fed, backlog, what ends a group, times of notices, burst, silences, groups by id,
 //	which of these are in the line, databases by name
 //
 // Numbers are varints, texts and lists have their length before them. An id of
@@ -67,24 +56,18 @@ func (l *Life) Append(b []byte) []byte {
 	for _, db := range slices.Sorted(maps.Keys(l.dbs)) {
 		s.dbs = append(s.dbs, l.dbs[db])
 	}
-	c := coder{wire.Coder{B: append(b, stateVersion)}}
+	c := coder{wire.Coder{B: b}}
 	s.code(&c)
 	return c.B
 }
 
-// Restore makes a life anew from what Append wrote. Errors are a *VersionError, or ErrState. What the
+// Restore makes a life anew from what Append wrote. Errors are ErrState. What the
 // bytes say is taken as it is as long as it keeps the invariants; the limits of cfg
 // apply to what comes.
 func Restore(b []byte, cfg Config) (*Life, error) {
 	l := New(cfg)
-	if len(b) == 0 {
-		return nil, fmt.Errorf("%w: it is empty", ErrState)
-	}
-	if b[0] != stateVersion {
-		return nil, &VersionError{Form: b[0], Known: stateVersion}
-	}
 	s := state{Life: l}
-	c := coder{wire.Reads(b[1:])}
+	c := coder{wire.Reads(b)}
 	c.Minimal = true
 	s.code(&c)
 	if !c.Done() || !s.take() {

@@ -484,15 +484,11 @@ func FuzzRestore(f *testing.F) {
 	f.Add(s.l.Append(nil))
 	s.pass(20 * time.Minute)
 	f.Add(s.l.Append(nil))
-	newer := s.l.Append(nil)
-	newer[0]++
-	f.Add(newer)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l, err := Restore(b, Config{})
 		if err != nil {
-			var other *VersionError
-			if known := len(b) == 0 || b[0] == stateVersion; errors.Is(err, ErrState) != known || errors.As(err, &other) == known {
+			if !errors.Is(err, ErrState) {
 				t.Fatal(err)
 			}
 			return

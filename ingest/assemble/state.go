@@ -12,16 +12,16 @@ import (
 // State is what has to be kept of an Assembler with the offset up to which its
 // partition was read, for Restore. It has a few bytes for each open transaction.
 //
-//	version, next, clock, latest, then for each open transaction: where it
+//	whether there is a clock, next, clock, latest, then for each open transaction: where it
 //	began, and when by the clock; all varints, the offsets as differences
 func (a *Assembler) State(next int64) []byte {
 	if a.restored != nil && next < a.restored.seen {
 		return slices.Clone(a.restored.state) // as it was: what has been read again says no more
 	}
 	a.settle()
-	b := []byte{stateVersion, 0}
+	b := []byte{0}
 	if a.hasClock {
-		b[1] = 1
+		b[0] = 1
 	}
 	for _, v := range []int64{next, a.clock, a.latest} {
 		b = binary.AppendVarint(b, v)
@@ -34,8 +34,6 @@ func (a *Assembler) State(next int64) []byte {
 	}
 	return b
 }
-
-const stateVersion = 1
 
 // Oldest is where a partition that was read up to next would have to be read again
 // from, for Restore: where the oldest open transaction began, next if there is none.
@@ -64,13 +62,13 @@ var errState = errors.New("the state of open transactions is damaged: start with
 // events from Oldest on have been added again. O(size of the state).
 func Restore(opt Options, state []byte) (*Assembler, error) {
 	a := New(opt)
-	if len(state) < 2 || state[0] != stateVersion || state[1] > 1 {
+	if len(state) < 1 || state[0] > 1 {
 		return nil, errState
 	}
-	in := wire.NewReader(state[2:])
+	in := wire.NewReader(state[1:])
 	r := &restored{state: slices.Clone(state), opened: map[int64]int64{}}
 	r.seen = in.Int()
-	a.clock, a.hasClock = in.Int(), state[1] == 1
+	a.clock, a.hasClock = in.Int(), state[0] == 1
 	a.latest = in.Int()
 	r.oldest = r.seen
 	for last := int64(0); in.Len() > 0; {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"sync"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/isowatch/isowatch/ingest/record/packed"
@@ -17,10 +16,8 @@ import (
 
 // A batch's bytes:
 //
-//	0  version      1
-//	1  checksum     8   xxHash64 of all that follows, little-endian
-//	9  size             uvarint: of the content before compression
-//	   content          a zstd frame
+//	size               uvarint: of the content before compression
+//	content            a zstd frame
 //
 // and the content, in varints unless said otherwise:
 //
@@ -33,12 +30,7 @@ import (
 //	                    then of each: arrival, likewise
 //	block               packed.Block.Marshal
 //
-// A text is its length and its bytes.
-const (
-	version      = 2
-	checksumAt   = 1
-	checksumSize = 8
-)
+// A text is its length and its bytes. Who keeps it has a checksum.
 
 const (
 	// sizeMax bounds a batch's content, which is in memory as a whole.
@@ -70,16 +62,12 @@ func must[T any](coder T, err error) T {
 	return coder
 }
 
-// Marshal appends the batch to dst, compressed and with a checksum. Of Rejected
+// Marshal appends the batch to dst, compressed. Of Rejected
 // it keeps only how many there are. The same batch gives the same bytes.
 func (b *Batch) Marshal(dst []byte) []byte {
 	buffer := contents.Get().(*[]byte)
 	c := b.appendContent((*buffer)[:0])
-	from := len(dst)
-	dst = append(dst, version, 0, 0, 0, 0, 0, 0, 0, 0)
 	dst = compressor.EncodeAll(c, binary.AppendUvarint(dst, uint64(len(c))))
-	sum := dst[from+checksumAt:]
-	binary.LittleEndian.PutUint64(sum, xxhash.Sum64(sum[checksumSize:]))
 	if *buffer = c; cap(c) <= contentKept {
 		contents.Put(buffer)
 	}
@@ -151,33 +139,13 @@ func differences(c *wire.Coder, list *[]int64, n int) {
 	}
 }
 
-// Form is the form in which Marshal writes a batch, the first of its bytes. One that another
-// version of the program wrote may have another, which Unmarshal does not read.
-const Form = version
-
 // Unmarshal is the inverse of Marshal, for any bytes: those that Marshal did not
 // make are an ErrDamaged. The batch does not share memory with src.
 func Unmarshal(src []byte) (*Batch, error) {
-	const head = checksumAt + checksumSize
-	if len(src) < head {
-		return nil, damaged("%d bytes", len(src))
-	}
-	if src[0] != version {
-		return nil, damaged("version %d; this program knows %d", src[0], version)
-	}
-	want, body := binary.LittleEndian.Uint64(src[checksumAt:]), src[head:]
-	if got := xxhash.Sum64(body); got != want {
-		return nil, damaged("checksum %016x, should be %016x", got, want)
-	}
-	return unmarshalBody(body)
-}
-
-// unmarshalBody reads what is behind the checksum.
-func unmarshalBody(body []byte) (*Batch, error) {
-	size, n := binary.Uvarint(body)
-	frame := body[max(n, 0):]
+	size, n := binary.Uvarint(src)
+	frame := src[max(n, 0):]
 	if n <= 0 || size > sizeMax || size > ratioMax*uint64(len(frame)) {
-		return nil, damaged("a size of %d in %d bytes", size, len(body))
+		return nil, damaged("a size of %d in %d bytes", size, len(src))
 	}
 	content, err := decompressor.DecodeAll(frame, make([]byte, 0, size))
 	if err != nil {

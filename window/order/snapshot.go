@@ -13,7 +13,6 @@ import (
 
 // A snapshot is
 //
-//	version   byte
 //	scalars   time of day, watermark, counts, ticks, what is forgotten, …
 //	partitions
 //	sessions  by name: where each is, and of what waits the refs
@@ -25,8 +24,6 @@ import (
 // Numbers are varints; times are differences from the greatest end. A record
 // that waits takes two to four bytes. Who keeps it has a checksum.
 
-const snapshotVersion = 8
-
 // Errors of Restore wrap ErrDamaged where the bytes are not what Snapshot wrote.
 var ErrDamaged = errors.New("the snapshot of an order is damaged")
 
@@ -34,7 +31,7 @@ var ErrDamaged = errors.New("the snapshot of an order is damaged")
 // of records that it has handed out. Records that wait are told by their refs. The
 // same state gives the same bytes. O(records that wait + sessions).
 func (o *Order) Snapshot(dst []byte) []byte {
-	c := coder{Coder: wire.Coder{B: append(dst, snapshotVersion)}}
+	c := coder{Coder: wire.Coder{B: dst}}
 	_ = o.code(&c, nil) // only reading fails
 	return c.B
 }
@@ -81,12 +78,6 @@ func (o *Order) code(c *coder, load func(ref uint64) (record.Head, error)) error
 	return nil
 }
 
-// Current tells whether a snapshot has the version that this program writes. What is no
-// snapshot is current: Restore says what is wrong with it.
-func Current(data []byte) bool {
-	return len(data) == 0 || data[0] == snapshotVersion
-}
-
 // Restore makes the Order that a snapshot was taken of. With the same options it
 // goes on exactly as that one: the same records come out, flagged the same. load
 // gives the head of a record that waits by its ref.
@@ -98,15 +89,8 @@ func Current(data []byte) bool {
 // Bytes that Snapshot did not write give an error that wraps ErrDamaged, at no more
 // cost than their length.
 func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error)) (*Order, error) {
-	if len(data) == 0 {
-		return nil, fmt.Errorf("%w: it is empty", ErrDamaged)
-	}
-	if data[0] != snapshotVersion {
-		return nil, fmt.Errorf("the snapshot of an order has version %d, this program knows %d: use the program that wrote "+
-			"it, or begin anew", data[0], snapshotVersion)
-	}
 	o := blank(opt)
-	c := coder{Coder: wire.Reads(data[1:])}
+	c := coder{Coder: wire.Reads(data)}
 	if err := o.code(&c, load); err != nil {
 		return nil, err
 	}

@@ -78,15 +78,3 @@ func TestMissedCountsBoth(t *testing.T) {
 		t.Errorf("%d missed: %+v", n, o.Counts())
 	}
 }
-
-// Only the version that this program writes is current; what is no snapshot is for Restore to tell.
-func TestCurrentSnapshot(t *testing.T) {
-	s := New(Options{}).Snapshot(nil)
-	if !Current(s) || !Current(nil) {
-		t.Errorf("a new snapshot is current: %v; none: %v", Current(s), Current(nil))
-	}
-	s[0]--
-	if Current(s) {
-		t.Error("one of the version before is current")
-	}
-}

@@ -43,7 +43,7 @@ func (s *Badger) Inspect(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	info := Info{Stats: st, Schema: schema, Offsets: make(map[string]map[int]int64), Histories: make(map[string]History),
+	info := Info{Stats: st, Schema: Schema, Offsets: make(map[string]map[int]int64), Histories: make(map[string]History),
 		Letters: make(map[string]int64), Outbox: make(map[string]int64)}
 	for i, g := range s.journal.snapshot() {
 		if i == 0 {

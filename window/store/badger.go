@@ -330,19 +330,16 @@ func (s *Badger) version() (made bool, err error) {
 			return err
 		}
 		made = true
-		old := len(b) == 2 && binary.BigEndian.Uint16(b) == 1 // it had no checksums
-		if !old {
-			if b, _, err = unseal(keySchema, b); err != nil || len(b) != 2 {
-				return &Damage{Kind: "schema", Key: "the version of the layout", Why: "its checksum is wrong"}
-			}
+		if b, _, err = unseal(keySchema, b); err != nil || len(b) != 2 {
+			return &Damage{Kind: "schema", Key: "the version of the layout", Why: "its checksum is wrong"}
 		}
 		switch n := binary.BigEndian.Uint16(b); {
-		case n < schema:
+		case n < Schema:
 			return fmt.Errorf("%w: its layout is version %d, and this program reads version %d; --rebuild sets it aside and "+
-				"begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrOlder, n, schema)
-		case n > schema:
+				"begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrOlder, n, Schema)
+		case n > Schema:
 			return fmt.Errorf("%w: its layout is version %d and this program knows up to %d; use the newer program, or "+
-				"another store.path", ErrNewer, n, schema)
+				"another store.path", ErrNewer, n, Schema)
 		}
 		return nil
 	})
@@ -357,7 +354,7 @@ func (s *Badger) create() error {
 	}
 	return s.db.Update(func(txn *badger.Txn) error {
 		return errors.Join(
-			txn.Set(keySchema, seal(keySchema, binary.BigEndian.AppendUint16(nil, schema), kindInline)),
+			txn.Set(keySchema, seal(keySchema, binary.BigEndian.AppendUint16(nil, Schema), kindInline)),
 			txn.Set(keyState, seal(keyState, new(state).encode(), kindInline)))
 	})
 }

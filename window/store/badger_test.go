@@ -3,7 +3,6 @@ package store_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -207,16 +206,13 @@ func TestUnusableDirectories(t *testing.T) {
 		{"another database", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("k"), []byte("v")) }), "another Badger database", store.ErrForeign},
 		{"another database, compressed", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("k"), []byte("v")) }, options.Snappy), "another Badger database", store.ErrForeign},
 		{"older", raw(t, func(txn *badger.Txn) error {
-			return txn.Set([]byte("mschema"), binary.BigEndian.AppendUint16(nil, 1))
-		}), "layout is version 1, and this program reads version 4; --rebuild", store.ErrOlder},
-		{"older, with checksums", raw(t, func(txn *badger.Txn) error {
-			return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 2}))
-		}), "layout is version 2, and this program reads version 4; --rebuild", store.ErrOlder},
+			return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 4}))
+		}), "layout is version 4, and this program reads version 5; --rebuild", store.ErrOlder},
 		{"newer", raw(t, func(txn *badger.Txn) error {
-			return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 5}))
-		}), "layout is version 5 and this program knows up to 4", store.ErrNewer},
+			return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 6}))
+		}), "layout is version 6 and this program knows up to 5", store.ErrNewer},
 		{"damaged version", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), []byte{1}) }), "schema: the version of the layout is damaged", store.ErrDamaged},
-		{"no state", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 4})) }), "state", store.ErrDamaged},
+		{"no state", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 5})) }), "state", store.ErrDamaged},
 		{"damaged", damaged, "--rebuild", store.ErrDamaged},
 	} {
 		t.Run(c.name, func(t *testing.T) {

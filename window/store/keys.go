@@ -8,8 +8,9 @@ import (
 	"github.com/isowatch/isowatch/internal/wire"
 )
 
-// schema is the version of the layout in doc.go.
-const schema = 4
+// Schema is the version of the layout in doc.go, and of all that callers keep in it but what says itself which form it
+// has: another number whenever any of that is written in another way.
+const Schema = 5
 
 var (
 	keySchema = []byte("mschema")

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"maps"
 	"math"
@@ -25,7 +24,7 @@ import (
 
 // A checkpoint is
 //
-//	magic                 4 bytes
+//	form                  1 byte
 //	sections, one after the other:
 //	    header            JSON
 //	    order, cutter, frontier    as these packages have it
@@ -33,14 +32,15 @@ import (
 //	    fed               their number; for each the difference of its ref from the one before, that of its time, and its flags
 //	    adopted           their number; for each the difference of its ref from the one before; a packed block
 //	the sections' lengths 8 bytes each
-//	CRC-32C of all that   4 bytes
 //
-// With many keys it is large, so it is written as it is made.
+// With many keys it is large, so it is written as it is made. Who keeps it has a checksum.
 //
 // It holds no records but the seeds and those that came long ago: the others are
 // named by their entry.
 
-const checkpointMagic = "iws2"
+// form is another number whenever anything in a checkpoint is written in another way, be it by order, segment or
+// frontier: a history of which the checkpoint has another form is judged anew from its records.
+const form = 1
 
 // The sections.
 const (
@@ -127,19 +127,16 @@ func (h *History) Checkpoint() []byte {
 	return b.Bytes()
 }
 
-// summed counts what is written.
-type summed struct {
+// counted counts what is written.
+type counted struct {
 	to   io.Writer
 	size int
-	sum  uint32
 }
 
-func (s *summed) Write(b []byte) (int, error) {
-	s.size, s.sum = s.size+len(b), crc32.Update(s.sum, castagnoli, b)
-	return s.to.Write(b)
+func (c *counted) Write(b []byte) (int, error) {
+	c.size += len(b)
+	return c.to.Write(b)
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // WriteCheckpoint writes all that the History knows, records apart, and tells how many bytes that are. What was found
 // has to be taken before, by Found.
@@ -181,8 +178,8 @@ func (h *History) WriteCheckpoint(to io.Writer) (size int, err error) {
 	if err != nil {
 		panic("stream: a header can be marshalled: " + err.Error())
 	}
-	w := &summed{to: to}
-	if _, err := io.WriteString(w, checkpointMagic); err != nil {
+	w := &counted{to: to}
+	if _, err := w.Write([]byte{form}); err != nil {
 		return 0, err
 	}
 	var lengths []byte
@@ -216,10 +213,7 @@ func (h *History) WriteCheckpoint(to io.Writer) (size int, err error) {
 		}
 		lengths = binary.LittleEndian.AppendUint64(lengths, uint64(w.size-from))
 	}
-	if _, err := w.Write(lengths); err != nil {
-		return 0, err
-	}
-	_, err = w.Write(binary.LittleEndian.AppendUint32(nil, w.sum))
+	_, err = w.Write(lengths)
 	return w.size, err
 }
 
@@ -337,13 +331,11 @@ func codeFed(c *wire.Coder, all *[]fed) {
 
 // split takes a checkpoint apart.
 func split(b []byte) (out [sections][]byte, err error) {
-	const tail = 8*sections + 4
-	body := len(b) - tail
-	if body < len(checkpointMagic) || string(b[:len(checkpointMagic)]) != checkpointMagic ||
-		crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+	body := len(b) - 8*sections
+	if body < 1 || !Current(b) {
 		return out, errCheckpoint
 	}
-	r, lengths := wire.NewReader(b[len(checkpointMagic):body]), wire.NewReader(b[body:])
+	r, lengths := wire.NewReader(b[1:body]), wire.NewReader(b[body:])
 	for i := range out {
 		out[i] = r.Take(lengths.Fixed())
 	}
@@ -353,16 +345,9 @@ func split(b []byte) (out [sections][]byte, err error) {
 	return out, nil
 }
 
-// Current tells whether a checkpoint has the form that this program gives it; one that has
-// not is another version's, and Restore can't read it. What is damaged is current: Restore
-// says so.
-func Current(checkpoint []byte) bool {
-	if bytes.HasPrefix(checkpoint, []byte("iws1")) {
-		return false
-	}
-	parts, err := split(checkpoint)
-	return err != nil || order.Current(parts[sectionOrder])
-}
+// Current tells whether a checkpoint has the form that this program gives it; one that has not is another version's,
+// and Restore can't read it.
+func Current(checkpoint []byte) bool { return len(checkpoint) > 0 && checkpoint[0] == form }
 
 // Restore makes the History that gave the checkpoint. load gives the batch of an
 // entry again, or an error if it is not there any more. The error wraps ErrConfig

@@ -1002,8 +1002,7 @@ func joinSession(t *record.Transaction) {
 	size, own, _ := strings.Cut(rest, "\x00")
 	n, err := strconv.Atoi(size)
 	if err != nil || n < 0 || n > len(own) {
-		t.Session = name[strings.LastIndexByte(name, 0)+1:] // as earlier versions had it
-		return
+		return // a client's own name
 	}
 	t.Session = own[n:]
 	if seq != "" {

@@ -35,8 +35,4 @@ func TestWaitingReadIsShownInItsPlace(t *testing.T) {
 		y := record.Transaction{Session: waitingSession + name}
 		joinSession(&y)
 	}
-	old := record.Transaction{Session: waitingSession + "7\x00s", ID: "7"} // in a checkpoint of an earlier version
-	if joinSession(&old); old.Session != "s" || old.HasSeq {
-		t.Errorf("shown as %+v", old)
-	}
 }

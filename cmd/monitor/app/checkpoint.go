@@ -13,7 +13,6 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/wire"
 	"github.com/isowatch/isowatch/window/order"
-	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/stream"
 )
 
@@ -55,11 +54,9 @@ func (c *checkpoint) write(to io.Writer, h *stream.History) (size int, err error
 	return len(head) + size, err
 }
 
-const checkpointVersion = 1
-
-// append writes, after a byte for the version, what code lists, and the state to the end.
+// append writes what code lists, and the state to the end.
 func (c *checkpoint) append(b []byte) []byte {
-	w := wire.Coder{B: append(b, checkpointVersion)}
+	w := wire.Coder{B: b}
 	c.code(&w)
 	return append(w.B, c.state...)
 }
@@ -77,28 +74,11 @@ func (c *checkpoint) code(w *wire.Coder) {
 	}
 }
 
-// anotherVersion says that another version of the monitor wrote something in the store. It
-// is no damage: what the store gives has fitted its checksum.
-func anotherVersion(what string, form, known byte) error {
-	by := store.ErrNewer
-	if form < known {
-		by = store.ErrOlder
-	}
-	return fmt.Errorf("%s was %w of the monitor: its form is %d, and this version reads %d; start that version, or "+
-		"begin anew with monitor run --rebuild, which sets the store aside", what, by, form, known)
-}
-
 var errCheckpoint = errors.New("the checkpoint is damaged")
 
 // parseCheckpoint is the inverse of append.
 func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
-	if len(b) == 0 {
-		return nil, fmt.Errorf("history %q: %w: it is empty", db, errCheckpoint)
-	}
-	if b[0] != checkpointVersion {
-		return nil, anotherVersion(fmt.Sprintf("the checkpoint of history %q", db), b[0], checkpointVersion)
-	}
-	r, c := wire.Reads(b[1:]), checkpoint{told: newTold()}
+	r, c := wire.Reads(b), checkpoint{told: newTold()}
 	c.code(&r)
 	c.state = r.Rest()
 	if !r.OK() || c.born == 0 || c.floor == 0 || c.consumed < c.born-1 || c.floor > c.consumed+1 ||

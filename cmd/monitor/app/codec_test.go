@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/window/store"
 )
 
 func testBatch() *decode.Batch {
@@ -73,6 +75,22 @@ func TestEntryIsReadAsWritten(t *testing.T) {
 		if e.batch != nil && (got.batch.Len() != e.batch.Len() || got.batch.Head(2) != e.batch.Head(2) || got.batch.Next != e.batch.Next) {
 			t.Errorf("%d: the batch is %+v, want %+v", i, got.batch, e.batch)
 		}
+	}
+}
+
+// TestFormOfWhatIsStored: if this fails something that the store keeps is written in another way: then store.Schema has to
+// be another number.
+func TestFormOfWhatIsStored(t *testing.T) {
+	l := life.New(life.Config{})
+	l.Raise(life.Condition{Kind: "lag", DB: "d", Text: "t"}, 5)
+	b := l.Append(testProved().append(nil))
+	for _, c := range testCheckpoints() {
+		b = c.append(b)
+	}
+	batch := testBatch()
+	b = (&entry{time: 9, partitions: 3, sample: map[string]uint8{"default": 1}}).append(batch.Block.Marshal(b))
+	if got, want := fmt.Sprintf("%d: %016x", store.Schema, record.HashBytes(b)), "5: 2ca256893b055e84"; got != want {
+		t.Errorf("it is %s, and was %s", got, want)
 	}
 }
 

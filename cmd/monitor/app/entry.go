@@ -25,13 +25,10 @@ type entry struct {
 	size   int64         // of it in the journal, in bytes; 0 without one
 }
 
-// entryVersion is the first byte of an entry in the journal.
-const entryVersion = 1
-
-// append writes what the journal keeps of e under its number: entryVersion, what code lists, a byte that is 1 if a
+// append writes what the journal keeps of e under its number: what code lists, a byte that is 1 if a
 // batch follows, and the batch, as decode has it.
 func (e *entry) append(b []byte) []byte {
-	c := wire.Coder{B: append(b, entryVersion)}
+	c := wire.Coder{B: b}
 	e.code(&c)
 	if e.batch == nil {
 		return append(c.B, 0)
@@ -55,13 +52,7 @@ const (
 
 // parseEntry is the inverse of append.
 func parseEntry(number uint64, b []byte) (*entry, error) {
-	if len(b) == 0 {
-		return nil, fmt.Errorf("entry %d: %w: it is empty", number, errEntry)
-	}
-	if b[0] != entryVersion {
-		return nil, anotherVersion(fmt.Sprintf("entry %d of the journal", number), b[0], entryVersion)
-	}
-	r := wire.Reads(b[1:])
+	r := wire.Reads(b)
 	e := &entry{number: number, size: int64(len(b)), sample: map[string]uint8{}}
 	e.code(&r)
 	for _, level := range e.sample {
@@ -76,12 +67,8 @@ func parseEntry(number uint64, b []byte) (*entry, error) {
 	if has == 0 {
 		return e, nil
 	}
-	rest := r.Rest()
-	if len(rest) > 0 && rest[0] != decode.Form {
-		return nil, anotherVersion(fmt.Sprintf("the records of entry %d of the journal", number), rest[0], decode.Form)
-	}
 	var err error
-	if e.batch, err = decode.Unmarshal(rest); err != nil {
+	if e.batch, err = decode.Unmarshal(r.Rest()); err != nil {
 		return nil, fmt.Errorf("entry %d: %w", number, err)
 	}
 	return e, nil

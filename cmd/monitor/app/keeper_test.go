@@ -265,48 +265,6 @@ func TestFullBeforeTheFirstEntry(t *testing.T) {
 	}
 }
 
-// TestStoreOfVersionBefore: in a store that a version before this one wrote, which did not
-// note whose the journal is, no entry is taken for one of another input, and nothing is
-// forgotten where there was only one.
-func TestStoreOfVersionBefore(t *testing.T) {
-	st := newMemStore("r")
-	testKeeper(t, st, heldBytesMax, "a")
-	note := func() { delete(st.offsets, journalOf) }
-	look := func(origin string) *previousRun {
-		t.Helper()
-		a := &App{store: st, setting: setting{cfg: config.Default(), origin: origin, log: zerolog.Nop()}}
-		s, err := a.previous(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	note()
-	if s := look("kafka t"); s.foreign || len(s.checkpoints) != 1 || s.next != 2 {
-		t.Errorf("of one input: another's: %v, %d checkpoints, next %d", s.foreign, len(s.checkpoints), s.next)
-	}
-	if s := look("kafka u"); !s.foreign || s.next != 2 || len(s.left) != 1 {
-		t.Errorf("another input: another's: %v, next %d, left %q", s.foreign, s.next, s.left)
-	}
-	// The other began with entry 1 and had no history; then with one; then this one went on.
-	st.offsets["kafka t"+stateSuffix][stateNext] = 20
-	if s := look("kafka t"); !s.foreign || s.next != 20 || len(s.checkpoints) > 0 {
-		t.Errorf("its journal was replaced: another's: %v, next %d, %d checkpoints", s.foreign, s.next, len(s.checkpoints))
-	}
-	st.last = 25
-	c := checkpoint{origin: "kafka u", born: 1, consumed: 3, floor: 1, told: newTold()}
-	st.checkpoints["b"], st.checkpoints[eventsPrefix+"0"] = c.append(nil), []byte("waits")
-	if s := look("kafka t"); !s.foreign || s.next != 26 || len(s.checkpoints)+len(s.states) > 0 || len(s.left) != 3 {
-		t.Errorf("a checkpoint is of another: another's: %v, next %d, %d checkpoints, left %q", s.foreign, s.next, len(s.checkpoints), s.left)
-	}
-	// What the other's checkpoints needed no more, those of this one may.
-	delete(st.checkpoints, "b")
-	st.drop = 30
-	if s := look("kafka t"); !s.foreign || s.next != 30 {
-		t.Errorf("entries may go that it needs: another's: %v, next %d", s.foreign, s.next)
-	}
-}
-
 // TestOtherWithoutHistory: events that wait are of the input that they came in, also where none
 // has a history.
 func TestOtherWithoutHistory(t *testing.T) {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -137,18 +136,8 @@ func silences(c *config.Config, now time.Time) (all []life.Silence, idle []confi
 	return all, idle
 }
 
-// restoreLife is life.Restore, which says who wrote a state that it can't read.
-func restoreLife(b []byte, cfg life.Config) (*life.Life, error) {
-	l, err := life.Restore(b, cfg)
-	var other *life.VersionError
-	if errors.As(err, &other) {
-		return nil, anotherVersion("the state of alerts", other.Form, other.Known)
-	}
-	return l, err
-}
-
 // restore takes the state that the store has. One that is damaged is begun anew:
-// what is pending is told again at worst. One of another version is left to that.
+// what is pending is told again at worst.
 func (t *teller) restore(ctx context.Context) error {
 	b, ok, err := t.keeper.Life(ctx)
 	if err != nil {
@@ -156,10 +145,7 @@ func (t *teller) restore(ctx context.Context) error {
 	}
 	t.life = life.New(*t.config.Load())
 	if ok {
-		l, err := restoreLife(b, *t.config.Load())
-		if errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrOlder) {
-			return fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
-		}
+		l, err := life.Restore(b, *t.config.Load())
 		if err != nil {
 			t.log.Error().Err(err).Msg("what was told of alerts is forgotten: groups that go on are told of again")
 		} else {

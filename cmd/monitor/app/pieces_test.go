@@ -290,24 +290,13 @@ func TestProvedIsBounded(t *testing.T) {
 	}
 }
 
-// What another version noted is of no use, and no reason not to start; what is cut is
-// damage. No checkpoint of a history is taken for it, nor it for one.
-func TestProvedOfOthers(t *testing.T) {
+// What is cut is damage, and what is noted of proofs has a name that no history has.
+func TestProvedIsWhole(t *testing.T) {
 	b := testProved().append(nil)
 	for n := range len(b) {
-		if p, err := parseProved("db", b[:n]); (n == 0) != (err == nil) || p != nil {
+		if p, err := parseProved("db", b[:n]); err == nil || p != nil {
 			t.Fatalf("cut to %d bytes: %+v, %v", n, p, err)
 		}
-	}
-	b[0]++
-	if p, err := parseProved("db", b); p != nil || err != nil {
-		t.Errorf("of another version: %+v, %v", p, err)
-	}
-	if p, err := parseProved("db", testCheckpoints()[0].append(nil)); p != nil || err != nil {
-		t.Errorf("a checkpoint: %+v, %v", p, err)
-	}
-	if _, err := parseCheckpoint("db", testProved().append(nil)); err == nil || !strings.Contains(err.Error(), "newer") {
-		t.Errorf("taken for a checkpoint: %v", err)
 	}
 	for name, is := range map[string]bool{"db": true, "": true, provedPrefix + "db": false, eventsPrefix + "3": false} {
 		if HistoryInStore(name) != is {

@@ -75,10 +75,6 @@ const provedPrefix = reserved + "proved "
 // it they are proved again after a crash.
 const provedMax = 2 * toldMax
 
-// provedVersion is the first byte. Whoever takes what is stored for the checkpoint of a
-// history must not take it for one that it knows.
-const provedVersion = 0x83
-
 // provedSince is what is proved after a checkpoint: nothing yet.
 func provedSince(c *checkpoint) *proved {
 	return &proved{origin: c.origin, config: c.config, consumed: c.consumed, outcomes: map[toldKey]outcome{}}
@@ -106,9 +102,9 @@ func (p *proved) put(m meeting, o outcome) {
 	}
 }
 
-// append writes, after a byte for the version, what code lists.
+// append writes what code lists.
 func (p *proved) append(b []byte) []byte {
-	c := wire.Coder{B: append(b, provedVersion)}
+	c := wire.Coder{B: b}
 	p.code(&c)
 	return c.B
 }
@@ -124,13 +120,9 @@ func (p *proved) code(c *wire.Coder) {
 	})
 }
 
-// parseProved is the inverse of append. What another version wrote is nil: without it
-// there is only more to prove.
+// parseProved is the inverse of append.
 func parseProved(db string, b []byte) (*proved, error) {
-	if len(b) == 0 || b[0] != provedVersion {
-		return nil, nil
-	}
-	c, p := wire.Reads(b[1:]), proved{outcomes: map[toldKey]outcome{}}
+	c, p := wire.Reads(b), proved{outcomes: map[toldKey]outcome{}}
 	if p.code(&c); !c.Done() {
 		return nil, fmt.Errorf("history %q: what is noted of its proofs is damaged", db)
 	}

@@ -285,7 +285,7 @@ func TestViolatedStaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.state = older(t, k.state)
+	k.state = older(k.state)
 	st.checkpoints[record.DefaultDB] = k.append(nil)
 	if got := report(); !strings.Contains(got, "lin violated") || !strings.Contains(got, "lin "+st.ids()[0]) {
 		t.Errorf("after another version: %s", got)

@@ -83,7 +83,7 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	checkpoints, err := a.checkpoints(ctx, names, journal, s)
+	checkpoints, err := a.checkpoints(ctx, names, s)
 	if err != nil {
 		return nil, err
 	}
@@ -139,18 +139,13 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 // checkpoints reads those of histories, and into s what waits of events, or that another
 // input has used the store since this one did: then neither journal nor checkpoints are of
 // this one.
-func (a *App) checkpoints(ctx context.Context, names []string, journal store.Stats,
-	s *previousRun) (map[string]*checkpoint, error) {
+func (a *App) checkpoints(ctx context.Context, names []string, s *previousRun) (map[string]*checkpoint, error) {
 	of, err := a.store.Offsets(ctx, journalOf)
 	if err != nil {
 		return nil, err
 	}
 	if input, known := of[0]; known {
 		s.foreign = input != inputHash(a.origin)
-	} else {
-		// A version before this one wrote it, in which each input began with entry 1, in place of
-		// another's; or nothing is written.
-		s.foreign = s.next > journal.JournalLast+1 || s.next < journal.JournalDrop || s.unread && journal.JournalLast > 0
 	}
 	out := map[string]*checkpoint{}
 	for _, name := range names {
@@ -216,7 +211,7 @@ func (a *App) provedAfter(ctx context.Context, db string, c *checkpoint) (*prove
 	if err != nil {
 		return nil, damaged(err)
 	}
-	if p == nil || !p.follows(c) {
+	if !p.follows(c) {
 		return nil, nil
 	}
 	return p, nil
@@ -228,11 +223,8 @@ func (c *checkpoint) anew(config uint64) *checkpoint {
 		headed: true, consumed: c.floor - 1, floor: c.floor, told: c.told}
 }
 
-// damaged says that the store is, but where another version wrote it.
+// damaged says that the store is.
 func damaged(err error) error {
-	if errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrOlder) {
-		return err
-	}
 	return fmt.Errorf("the store is %w: %w", store.ErrDamaged, err)
 }
 

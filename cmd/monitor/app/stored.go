@@ -24,7 +24,7 @@ type Stored struct {
 	store *store.Badger
 	now   time.Time
 	// Damaged is why it is not known what was told of alerts, and which silences there
-	// are, be it that another version wrote it; nil: it is. The alerts are there all the same, as they were found.
+	// are; nil: it is. The alerts are there all the same, as they were found.
 	Damaged error
 }
 
@@ -38,7 +38,7 @@ func ReadStored(ctx context.Context, st *store.Badger, now time.Time) (*Stored, 
 		return nil, err
 	}
 	if ok {
-		if old, err := restoreLife(state, life.Config{}); err == nil {
+		if old, err := life.Restore(state, life.Config{}); err == nil {
 			l = old
 		} else {
 			s.Damaged = err
