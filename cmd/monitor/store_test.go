@@ -119,12 +119,12 @@ func TestStoreCommands(t *testing.T) {
 	if err := json.Unmarshal([]byte(want(exitOK, "", "store", "inspect", path, "--output", "json")), &info); err != nil {
 		t.Fatal(err)
 	}
-	if info.Schema != 4 || info.Offsets["orders"][10] != 49 || info.Histories["shop"] != (store.History{Checkpoints: 50, Bytes: 200_000}) || info.Journal.Entries != 50 ||
+	if info.Schema != store.Schema || info.Offsets["orders"][10] != 49 || info.Histories["shop"] != (store.History{Checkpoints: 50, Bytes: 200_000}) || info.Journal.Entries != 50 ||
 		info.Journal.Needed != 24 || info.Alerts.ByState["ongoing"] != 3 || info.Undelivered["web"] != 3 || info.DeadLetters["bad-json"] != 50 || info.Bytes.Disk == 0 {
 		t.Errorf("%+v %+v", info, info.Journal)
 	}
 	text := want(exitOK, "orders {0: 49, 2: 49, 10: 49}", "store", "inspect", path)
-	for _, says := range []string{"layout 4", "shop: checkpoint 50, 195 KiB", "50 entries, 1 to 50 (1970-01-01T00:00:00Z to 1970-01-01T00:00:49Z), needed from 24", "3 ongoing", "3 web", "50 bad-json"} {
+	for _, says := range []string{"layout 5", "shop: checkpoint 50, 195 KiB", "50 entries, 1 to 50 (1970-01-01T00:00:00Z to 1970-01-01T00:00:49Z), needed from 24", "3 ongoing", "3 web", "50 bad-json"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("inspect does not say %q:\n%s", says, text)
 		}
