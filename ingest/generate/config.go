@@ -68,15 +68,20 @@ const (
 	CTwitter   // users tweet, follow each other and look at tweets (Cobra)
 	Predicates // the rows that have a column in a range are read, or all written at once (Vbox)
 	Booking    // a resource is booked for some time if no other booking overlaps; bookings are read and canceled
+	Queue      // jobs are put into a queue, each is taken by one who finds it waiting, and those taken are deleted
+	Unique     // a row is inserted if no other has its name, given something or else inserted, or deleted
 )
 
 var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "snapshots", "bank",
-	"ranges", "c-twitter", "blindw-pred", "booking"}
+	"ranges", "c-twitter", "blindw-pred", "booking", "queue", "unique"}
 
 func (w Workload) String() string { return workloadNames[w] }
 
 // HasRows tells whether what a key holds is a row, which is asked for by conditions too.
-func (w Workload) HasRows() bool { return w == Predicates || w == Booking }
+func (w Workload) HasRows() bool { return w == Predicates || w.Inserts() }
+
+// Inserts tells whether there are no rows at first, and a transaction inserts one at most.
+func (w Workload) Inserts() bool { return w == Booking || w == Queue || w == Unique }
 
 // Distribution says which keys are popular.
 type Distribution uint8
@@ -109,13 +114,12 @@ type Config struct {
 	Operations   int // 8 per transaction, with Append at most; Mini, Lightweight and CTwitter have their own
 	// Keys is how many keys there are, 10000; with Append, how many lists at a
 	// time; with CTwitter, how many users; with Predicates, how many rows; with Booking, for how many bookings there is
-	// room. Beyond 4 million they are not tabled, and memory depends on how many of them are written instead.
+	// room; with Unique, how many names. Beyond 4 million they are not tabled, and memory depends on how many of them are written instead.
 	Keys int
 
 	Workload Workload
 	// ReadShare is the share of operations that read, for General, and of
-	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank, Ranges, Predicates and Booking. Mini
-	// and CTwitter ignore it. NoReads makes it 0, as the zero value stands for one half.
+	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank, Ranges and those that have rows. Mini and CTwitter ignore it. NoReads makes it 0, as the zero value stands for one half.
 	ReadShare    float64
 	NoReads      bool
 	Distribution Distribution
@@ -242,6 +246,13 @@ var presets = []Preset{
 	{"booking", "a resource is booked for some time if a read finds no booking that overlaps, bookings are canceled, or " +
 		"those that overlap are read; from pc on", func(c *Config) {
 		c.Workload, c.ReadShare, c.Operations, c.Keys = Booking, 0.3, 2, 300
+	}},
+	{"queue", "jobs are put into queues, one that waits is taken, those taken are deleted, or those that wait are read; from " +
+		"pc on",
+		func(c *Config) { c.Workload, c.ReadShare, c.Operations, c.Keys = Queue, 0.3, 2, 300 }},
+	{"unique", "a row is inserted if a read finds none of its name, or updated or else inserted, rows are deleted by their " +
+		"name, or read; from pc on", func(c *Config) {
+		c.Workload, c.ReadShare, c.Operations, c.Keys = Unique, 0.3, 2, 300
 	}},
 	{"mini", "MTC's mini-transactions: one key or two are read, and some of what was read is written",
 		workload(Mini, 0.5)},

@@ -19,8 +19,10 @@ type Step struct {
 	Low, High Tuple
 	Set       Tuple // what rows are given; nothing: PredicateWrite deletes them
 	// Insert: what is written is a row that was never there, and the transaction ends before it if what it asked for last
-	// met a row.
+	// met a row. A write of a row without it is of the one that was met, and the transaction ends if none was.
 	Insert bool
+	// Take: one row alone is read of those that are asked for, which nobody else is about to take.
+	Take bool
 }
 
 // Drawer draws what transactions of a workload do, one after the other: which operations, on which of the
@@ -98,6 +100,10 @@ func (d *Drawer) Draw() []Step {
 		d.predicates(n)
 	case Booking:
 		d.booking(n)
+	case Queue:
+		d.queue(n)
+	case Unique:
+		d.unique(n)
 	}
 	return d.steps
 }
@@ -298,6 +304,58 @@ func (d *Drawer) booking(n int) {
 		default:
 			d.steps = append(d.steps, Step{Kind: record.Write, Set: Tuple{resource, start}, Insert: true})
 		}
+	}
+}
+
+// A row of Queue says in which queue a job is, and whether it waits.
+const (
+	waits = 1
+	taken = 2
+)
+
+// queue looks n times at what waits in a queue, puts a job into it, takes one, or deletes those that were taken.
+func (d *Drawer) queue(n int) {
+	queue, kind := 1+d.key()/bookingDay, d.kind(record.Write)
+	job := Tuple{queue, waits}
+	look := Step{Kind: record.PredicateRead, Low: job, High: job}
+	for i := 0; i < n && kind == record.Read; i++ {
+		d.steps = append(d.steps, look)
+	}
+	if kind == record.Read {
+		return
+	}
+	done := Tuple{queue, taken}
+	switch d.rng.IntN(5) {
+	case 0:
+		d.steps = append(d.steps, Step{Kind: record.PredicateWrite, Low: done, High: done})
+	case 1, 2:
+		d.steps = append(d.steps, Step{Kind: record.Write, Set: job, Insert: true})
+	default:
+		look.Take = true
+		d.steps = append(d.steps, look, Step{Kind: record.Write, Set: done})
+	}
+}
+
+// unique looks n times at who has a name, deletes that, updates it or else inserts it, or inserts it if nobody has the
+// name.
+func (d *Drawer) unique(n int) {
+	kind := d.kind(record.Write)
+	for i := 0; i < n && (i == 0 || kind == record.Read); i++ {
+		name := Tuple{1 + d.key()}
+		d.steps = append(d.steps, Step{Kind: record.PredicateRead, Low: name, High: name})
+		does := d.rng.IntN(4)
+		if kind == record.Read {
+			continue
+		}
+		row := Tuple{name[0], 1 + d.rng.IntN(d.cfg.Keys)}
+		switch does {
+		case 0:
+			d.steps[0].Kind = record.PredicateWrite
+			continue
+		case 1:
+			d.steps[0].Kind, d.steps[0].Set = record.PredicateWrite, row
+		}
+		d.steps = append(d.steps, Step{Kind: record.Write, Set: row, Insert: true})
 	}
 }
 

@@ -106,7 +106,7 @@ func New(cfg Config) (*Generator, error) {
 	case CTwitter:
 		g.twitter = newTwitter(cfg.Keys)
 		g.store = registers{names: g.twitter.names(), table: table[cell]{tabled: make([]cell, 2*cfg.Keys)}}
-	case Predicates, Booking:
+	case Predicates, Booking, Queue, Unique:
 		values := 1 + max(cfg.Keys, bookingDay)
 		g.rows = rows{counts: [2][]int32{make([]int32, values), make([]int32, values)}}
 	case Mix:

@@ -122,6 +122,10 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 		{Level: SI, Workload: Predicates, Keys: 400, Operations: 2, UnknownRate: 0.01},
 		{Level: SER, Workload: Booking, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01, AbortRate: 0.05},
 		{Level: StrongSI, Workload: Booking, Initial: record.InitialAbsent, Keys: 50, Operations: 3, UnknownRate: 0.01},
+		{Level: SER, Workload: Queue, Initial: record.InitialAbsent, Keys: 50, Operations: 2, UnknownRate: 0.01, AbortRate: 0.05},
+		{Level: SI, Workload: Queue, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01},
+		{Level: SSER, Workload: Unique, Initial: record.InitialAbsent, Keys: 50, Operations: 2, UnknownRate: 0.01},
+		{Level: PC, Workload: Unique, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01, AbortRate: 0.05},
 	} {
 		t.Run(fmt.Sprintf("%v %v %v", cfg.Level, cfg.Workload, cfg.Distribution), func(t *testing.T) {
 			cfg.Transactions, cfg.Seed = race.Few(5_000, 20_000), 5

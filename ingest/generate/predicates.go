@@ -14,8 +14,13 @@ type Tuple [2]int
 
 // columns are the names of the columns.
 func (w Workload) columns() [2]string {
-	if w == Booking {
+	switch w {
+	case Booking:
 		return [2]string{"resource", "start"}
+	case Queue:
+		return [2]string{"queue", "state"}
+	case Unique:
+		return [2]string{"name", "owner"}
 	}
 	return [2]string{"v1", "v2"}
 }
@@ -145,16 +150,19 @@ func (s *Step) meets(columns Tuple) bool {
 
 // query fills in what transaction t reads, and which rows its conditions match, now.
 func (g *Generator) query(t *running) {
-	w, of, own, meets := &g.rows, g.cfg.Workload, map[int]Tuple{}, false
+	w, of, own, met := &g.rows, g.cfg.Workload, map[int]Tuple{}, []int(nil)
+	end := func(i int) { t.asks, t.record.Ops = t.asks[:i], t.record.Ops[:i:i] }
 	for i := range t.asks {
 		a, op := &t.asks[i], &t.record.Ops[i]
 		if op.Kind == record.Write {
-			if meets {
-				t.asks, t.record.Ops = t.asks[:i], t.record.Ops[:i:i]
+			if a.Insert == (len(met) > 0) {
+				end(i)
 				return
 			}
-			op.Key, a.hit = rowName(len(w.held)), []int{len(w.held)}
-			w.held = append(w.held, tuple{})
+			if a.Insert {
+				met, w.held = []int{len(w.held)}, append(w.held, tuple{})
+			}
+			op.Key, a.hit, met = rowName(met[0]), met, nil
 			continue
 		}
 		if of == Predicates {
@@ -162,6 +170,7 @@ func (g *Generator) query(t *running) {
 		}
 		op.Where = of.Where(a.Step)
 		found, hit := map[string]record.Value{}, []string{}
+		met = nil
 		for _, r := range w.there {
 			columns := w.held[r].columns
 			if set, mine := own[r]; mine {
@@ -169,17 +178,26 @@ func (g *Generator) query(t *running) {
 			}
 			switch {
 			case !a.meets(columns):
+				continue
 			case op.Kind == record.PredicateRead:
 				found[rowName(r)] = of.Row(columns, 0)
 			default:
 				hit = append(hit, rowName(r))
 				a.hit, own[r] = append(a.hit, r), a.Set
 			}
+			met = append(met, r)
 		}
 		if op.Value = record.ObjectOf(found); op.Kind == record.PredicateWrite {
 			op.Value = Did(of.Row(a.Set, 0), hit)
 		}
-		meets = len(found)+len(hit) > 0
+		if a.Take && len(met) == 0 {
+			end(i)
+			return
+		}
+		if a.Take {
+			met = met[g.rng.IntN(len(met)):][:1]
+			*op = record.Op{Kind: record.Read, Key: rowName(met[0]), Value: found[rowName(met[0])]}
+		}
 	}
 }
 

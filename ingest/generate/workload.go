@@ -21,7 +21,7 @@ func (g *Generator) work(t *running) {
 	switch g.cfg.Workload {
 	case CTwitter:
 		g.tweeting(t)
-	case Predicates, Booking:
+	case Predicates, Booking, Queue, Unique:
 		g.asking(t)
 	default:
 		for _, s := range g.drawer.Draw() {

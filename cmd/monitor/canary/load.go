@@ -146,7 +146,7 @@ type client struct {
 	follows     bool          // the next transaction reads what the last one has left
 	ahead       time.Duration // how many rounds have been used before they began
 	absent      []string      // registers that the transaction in work saw not to be there
-	meets       bool          // what it asked for last met a row
+	met         []target.Item // that what it asked for last met
 	bank        bank          // what the transaction in work has seen of accounts
 	failure     error         // of the transaction in work
 	entry       *entry        // of the transaction in work, or the last one
@@ -394,13 +394,13 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		return err
 	}
 	c.absent, c.bank = c.absent[:0], bank{seen: map[string]int64{}}
-	c.entry.hides, c.meets = g.config.Workload.HasRows(), false
+	c.entry.hides, c.met = g.config.Workload.HasRows(), nil
 	for i := 0; i < len(steps); {
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
 		}
 		some := steps[i : i+c.together(steps[i:])]
-		if i += len(some); some[0].Insert && c.meets {
+		if i += len(some); c.entry.hides && some[0].Kind == record.Write && some[0].Insert == (len(c.met) > 0) {
 			return nil
 		}
 		// What a predicate write hit is known before the commit, so that it is where that has no answer.
@@ -423,7 +423,7 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 const togetherMax = 64
 
 // together is how many of some steps are asked for before the first is answered: those between which there is no
-// pause, but a write has to know what was read.
+// pause, but a write has to know what was read. An update, and an insert where that met nothing, are one statement.
 func (c *client) together(steps []generate.Step) int {
 	n, isRead := 0, false
 	for _, s := range steps {
@@ -431,6 +431,8 @@ func (c *client) together(steps []generate.Step) int {
 		switch {
 		case n == togetherMax, n > 0 && (c.cfg.Pause > 0 || !ofOne(s) || s.Kind != record.Read && isRead):
 			return n
+		case s.Kind == record.PredicateWrite && len(steps) > 1 && steps[1].Insert:
+			return 2
 		case !ofOne(s):
 			return 1
 		}
@@ -450,7 +452,7 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 	switch s := steps[0]; {
 	case ofOne(s):
 	case s.Kind != record.Read:
-		return c.ask(ctx, t, g, s)
+		return c.ask(ctx, t, g, steps)
 	default:
 		registers := g.items[s.Item : s.Item+s.Range]
 		values, err := c.session.Scan(ctx, registers)
@@ -464,10 +466,13 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 	}
 	ops := make([]*target.Op, len(steps))
 	for i, s := range steps {
-		if s.Insert {
-			s.Item = int(g.inserted.Add(1)) - 1
-		}
 		op := &target.Op{Kind: s.Kind, Item: g.item(s), Create: s.Insert}
+		switch {
+		case s.Insert:
+			op.Item, op.Sole = g.insert(s)
+		case c.entry.hides && s.Kind == record.Write:
+			op.Item = c.met[0]
+		}
 		if ops[i] = op; op.Kind != record.Read {
 			op.Value = c.value(g, op.Item, s.Set)
 		}
@@ -496,36 +501,49 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 	return err
 }
 
-// ask reads, writes or deletes the rows for which a condition is true. Which were met is recorded where that was
-// answered; what was refused may have been seen by others until then.
-func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, s generate.Step) error {
-	asked := target.Condition{Registers: g.items, Low: s.Low, High: s.High}
+// ask reads, writes or deletes the rows for which a condition is true; the step after it inserts one where it updates
+// none. Which were met is recorded where that was answered; what was refused may have been seen by others until then.
+// That other rows would be met too is not said by one that takes one.
+func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
+	s := steps[0]
+	asked := target.Condition{Registers: g.items, Low: s.Low, High: s.High, Take: s.Take}
 	writes, set := s.Kind == record.PredicateWrite, record.Null
 	if asked.Delete = writes && s.Set == (generate.Tuple{}); writes && !asked.Delete {
 		asked.Set = c.value(g, target.Item{}, s.Set)
 		set = g.shown(record.Int(asked.Set))
+	}
+	if len(steps) > 1 {
+		asked.Insert, asked.Sole = g.insert(steps[1])
 	}
 	found, err := c.session.(target.Asker).Where(ctx, asked)
 	if err != nil && !writes {
 		return err
 	}
 	rows, hit := map[string]record.Value{}, []string{}
+	c.met = nil
 	for i, v := range found {
-		if c.entry.read(v); !v.IsNull() {
+		if c.entry.read(v); !v.IsNull() && g.items[i] != asked.Insert {
+			c.met = append(c.met, g.items[i])
 			key := c.called(g.items[i])
 			rows[key], hit = g.shown(v), append(hit, key)
 		}
 	}
-	c.meets = len(hit) > 0
 	does := record.ObjectOf(rows)
 	switch {
+	case s.Take:
+		for key, v := range rows {
+			t.Read(key, v)
+		}
+		return nil
 	case writes && err != nil:
 		does = generate.Did(set, nil)
 	case writes:
 		does = generate.Did(set, hit)
 	}
-	table, _, _ := strings.Cut(c.called(g.items[0]), ":")
-	t.Where(s.Kind, table, g.config.Workload.Where(s), does)
+	t.Where(s.Kind, c.called(target.Item{Name: g.table()}), g.config.Workload.Where(s), does)
+	if len(steps) > 1 && len(hit) == 0 {
+		t.Write(c.called(asked.Insert), set)
+	}
 	return err
 }
 
@@ -624,9 +642,23 @@ func (g *group) item(s generate.Step) target.Item {
 	return g.items[s.Item]
 }
 
+// table is what the names of its rows begin with.
+func (g *group) table() string {
+	table, _, _ := strings.Cut(g.items[0].Name, ":")
+	return table
+}
+
+// insert is the item that a step inserts, and what it alone has.
+func (g *group) insert(s generate.Step) (item target.Item, sole string) {
+	if g.config.Workload == generate.Unique {
+		sole = fmt.Sprintf("%s:%d", g.table(), s.Set[0])
+	}
+	return g.items[g.inserted.Add(1)-1], sole
+}
+
 // used are the items that may be there.
 func (g *group) used() []target.Item {
-	if g.config.Workload == generate.Booking {
+	if g.config.Workload.Inserts() {
 		return g.items[:g.inserted.Load()]
 	}
 	return g.items
@@ -635,7 +667,7 @@ func (g *group) used() []target.Item {
 // snapshot is reads of all items, from the given one on.
 func (g *group) snapshot(from, most int) []generate.Step {
 	var steps []generate.Step
-	if g.config.Workload == generate.Booking {
+	if g.config.Workload.Inserts() {
 		return append(steps, generate.Step{Kind: record.PredicateRead})
 	}
 	for i := range min(most, len(g.items)) {
@@ -822,7 +854,7 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 	d := generate.NewDrawer(cfg, k.rng)
 	g := &group{config: cfg, left: k.cfg.Group, lists: d.Registers()}
 	registers := d.Registers()
-	if cfg.Workload == generate.Booking {
+	if cfg.Workload.Inserts() {
 		registers = k.cfg.Group // a transaction inserts one at most
 	}
 	digits := len(strconv.Itoa(registers - 1)) // so that the order of the names is that of the numbers
@@ -844,7 +876,7 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 			What: "the database does not tell which rows a statement with a condition meets, as those of " +
 				cfg.Workload.String() + " are", Do: "use another"}
 	}
-	if cfg.Workload == generate.Booking {
+	if cfg.Workload.Inserts() {
 		return g, nil // nothing is there at first
 	}
 	if k.record(true, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {

@@ -355,6 +355,7 @@ func TestOrderOfPredicates(t *testing.T) {
 		{generate.SSER, []verdict.Level{verdict.SSER, verdict.SER}, generate.Predicates, true},
 		{generate.SER, []verdict.Level{verdict.SER, verdict.CC}, generate.Predicates, true},
 		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Booking, true},
+		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Unique, true},
 		{generate.SSER, []verdict.Level{verdict.SER, verdict.SI}, generate.Predicates, false},
 	} {
 		for seed := range uint64(8) {

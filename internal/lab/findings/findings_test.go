@@ -58,18 +58,27 @@ type place struct {
 	names []string // as of strings.NewReplacer
 }
 
-// booking is what is found there by conditions.
-func (p place) booking() place {
-	p.flags = append(p.flags, "--workload", "booking")
-	return p
-}
-
 // setting is what a canary asks for there.
 type setting struct {
 	isolation string
 	session   string // --session-settings
 	promised  string // the level that the documentation promises; empty: none that clients may rely on whatever they do
+	workload  string // empty: those that take turns by default
 }
+
+// with are settings with each of some workloads.
+func with(workloads []string, settings ...setting) (out []setting) {
+	for _, w := range workloads {
+		for _, s := range settings {
+			s.workload = w
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// conditional are the workloads that ask for rows by conditions.
+var conditional = []string{"booking", "queue", "unique", "blindw-pred"}
 
 // levels are those that the canary checks.
 func (s setting) levels() string {
@@ -83,22 +92,24 @@ func (s setting) levels() string {
 // id is what a finding is called.
 func (t topology) id(s setting) string {
 	settings := regexp.MustCompile(`[;,]*[a-z_]+=`).ReplaceAllString(s.session, "-")
-	return t.name + "-" + s.isolation + settings
+	name := t.name
+	if s.workload != "" {
+		name += "-" + s.workload
+	}
+	return name + "-" + s.isolation + settings
 }
 
 // topologies is everything that is looked at.
 var topologies = []topology{
 	{"postgres", "PostgreSQL", "alone", func(t *testing.T, dir string) place {
 		return atPostgres(t, dir, false)
-	}, []setting{{"read-committed", "", "g1"}, {"repeatable-read", "", "si"}, {"serializable", "", "ser"}}},
-	{"postgres-booking", "PostgreSQL", "alone, with `--workload booking`", func(t *testing.T, dir string) place {
-		return atPostgres(t, dir, false).booking()
-	}, []setting{{"read-committed", "", "g1"}, {"repeatable-read", "", "si"}, {"serializable", "", "ser"}}},
+	}, with(slices.Concat([]string{""}, conditional), setting{isolation: "read-committed", promised: "g1"},
+		setting{isolation: "repeatable-read", promised: "si"}, setting{isolation: "serializable", promised: "ser"})},
 	{"postgres-standby", "PostgreSQL", "primary and synchronous standby, which is read", func(t *testing.T, dir string) place {
 		return atPostgres(t, dir, true)
-	}, []setting{{"repeatable-read", "synchronous_commit=on", "si"}, {"repeatable-read", "synchronous_commit=remote_apply", "si"},
-		{"repeatable-read", "synchronous_commit=off", "si"}, {"repeatable-read", "synchronous_commit=remote_apply;synchronous_commit=off", "si"},
-		{"serializable", "synchronous_commit=remote_apply", ""}, {"serializable", "synchronous_commit=remote_apply;synchronous_commit=off", ""}}},
+	}, []setting{{isolation: "repeatable-read", session: "synchronous_commit=on", promised: "si"}, {isolation: "repeatable-read", session: "synchronous_commit=remote_apply", promised: "si"},
+		{isolation: "repeatable-read", session: "synchronous_commit=off", promised: "si"}, {isolation: "repeatable-read", session: "synchronous_commit=remote_apply;synchronous_commit=off", promised: "si"},
+		{isolation: "serializable", session: "synchronous_commit=remote_apply"}, {isolation: "serializable", session: "synchronous_commit=remote_apply;synchronous_commit=off"}}},
 	{"pgbouncer", "PostgreSQL", "behind pgbouncer, pool_mode = transaction", func(t *testing.T, dir string) place {
 		p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{})
 		missing(t, err)
@@ -107,46 +118,46 @@ var topologies = []topology{
 		missing(t, err)
 		t.Cleanup(b.Close)
 		return place{[]string{"--target", b.URL()}, []string{b.Addr, "pooler:6432", "?sslmode=disable&", "?"}}
-	}, []setting{{"repeatable-read", "", "si"}, {"serializable", "", "ser"}}},
+	}, []setting{{isolation: "repeatable-read", promised: "si"}, {isolation: "serializable", promised: "ser"}}},
 	{"mariadb", "MariaDB", "alone", func(t *testing.T, dir string) place {
 		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 1})
-	}, []setting{{"read-uncommitted", "", ""}, {"read-committed", "", "g1"}, {"repeatable-read", "", ""}, {"repeatable-read", "innodb_snapshot_isolation=ON", "si"},
-		{"serializable", "", "ser"}}},
-	{"mariadb-booking", "MariaDB", "alone, with `--workload booking`", func(t *testing.T, dir string) place {
-		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 1}).booking()
-	}, []setting{{"read-committed", "", "g1"}, {"repeatable-read", "", ""}, {"serializable", "", "ser"}}},
+	}, slices.Concat([]setting{{isolation: "read-uncommitted"}, {isolation: "read-committed", promised: "g1"}, {isolation: "repeatable-read"},
+		{isolation: "repeatable-read", session: "innodb_snapshot_isolation=ON", promised: "si"}, {isolation: "serializable", promised: "ser"}},
+		with(conditional, setting{isolation: "read-committed", promised: "g1"}, setting{isolation: "repeatable-read"}, setting{isolation: "serializable", promised: "ser"}),
+		with([]string{"unique"}, setting{isolation: "read-uncommitted"}))},
 	{"mariadb-replica", "MariaDB", "primary and replica of its binary log, which is read", func(t *testing.T, dir string) place {
 		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 1, Replica: true})
-	}, []setting{{"repeatable-read", "", ""}, {"serializable", "", ""}}},
+	}, []setting{{isolation: "repeatable-read"}, {isolation: "serializable"}}},
 	{"galera", "MariaDB", "Galera cluster of three nodes, all written", func(t *testing.T, dir string) place {
 		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 3})
-	}, []setting{{"repeatable-read", "wsrep_sync_wait=0", ""}, {"repeatable-read", "wsrep_sync_wait=1", ""}, {"repeatable-read", "wsrep_sync_wait=7", ""},
-		{"serializable", "wsrep_sync_wait=0", ""}, {"serializable", "wsrep_sync_wait=1", ""}, {"serializable", "wsrep_sync_wait=7", ""}}},
+	}, slices.Concat([]setting{{isolation: "repeatable-read", session: "wsrep_sync_wait=0"}, {isolation: "repeatable-read", session: "wsrep_sync_wait=1"}, {isolation: "repeatable-read", session: "wsrep_sync_wait=7"},
+		{isolation: "serializable", session: "wsrep_sync_wait=0"}, {isolation: "serializable", session: "wsrep_sync_wait=1"}, {isolation: "serializable", session: "wsrep_sync_wait=7"}},
+		with(conditional[:3], setting{isolation: "repeatable-read", session: "wsrep_sync_wait=0"}, setting{isolation: "serializable", session: "wsrep_sync_wait=7"}))},
 	{"mysql", "MySQL", "alone", func(t *testing.T, _ string) place {
 		address, err := url.Parse(*findMySQL)
 		if err != nil || address.Host == "" {
 			t.Skipf("SKIPPED: -findings.mysql %q is no address", *findMySQL)
 		}
 		return place{[]string{"--target", *findMySQL}, []string{address.User.String() + "@" + address.Host, "canary@db-1", address.Path, "/"}}
-	}, []setting{{"read-uncommitted", "", ""}, {"read-committed", "", "g1"}, {"repeatable-read", "", ""}, {"serializable", "", "ser"}}},
+	}, []setting{{isolation: "read-uncommitted"}, {isolation: "read-committed", promised: "g1"}, {isolation: "repeatable-read"}, {isolation: "serializable", promised: "ser"}}},
 	{"etcd", "etcd", "one member", func(t *testing.T, dir string) place {
 		e, err := databases.NewEtcd(t.Context(), dir)
 		missing(t, err)
 		t.Cleanup(e.Close)
 		return place{[]string{"--target", e.URL()}, []string{e.Addr, "db-1:2379"}}
-	}, []setting{{"serializable", "", "sser"}, {"snapshot", "", "si"}, {"serializable-stale-reads", "", "ser"}}},
+	}, []setting{{isolation: "serializable", promised: "sser"}, {isolation: "snapshot", promised: "si"}, {isolation: "serializable-stale-reads", promised: "ser"}}},
 	{"redis", "Redis", "alone", func(t *testing.T, dir string) place {
 		return atRedis(t, dir, false)
-	}, []setting{{"watch", "", "ser"}, {"multi", "", ""}}},
+	}, []setting{{isolation: "watch", promised: "ser"}, {isolation: "multi"}}},
 	{"redis-replica", "Redis", "primary and replica, which is read", func(t *testing.T, dir string) place {
 		return atRedis(t, dir, true)
-	}, []setting{{"watch", "", ""}, {"multi", "", ""}}},
+	}, []setting{{isolation: "watch"}, {isolation: "multi"}}},
 	{"sqlite", "SQLite", "one file, journal_mode = WAL", func(_ *testing.T, dir string) place {
 		return place{[]string{"--target", "sqlite://" + dir + "/canary.db"}, []string{dir, "/tmp"}}
-	}, []setting{{"serializable", "", "ser"}, {"immediate", "", "ser"}}},
+	}, with(append([]string{""}, conditional...), setting{isolation: "serializable", promised: "ser"}, setting{isolation: "immediate", promised: "ser"})},
 	{"badger", "Badger", "embedded", func(_ *testing.T, dir string) place {
 		return place{[]string{"--target", "badger://" + dir + "/canary"}, []string{dir, "/tmp"}}
-	}, []setting{{"serializable", "", "ser"}, {"no-conflict-detection", "", ""}}},
+	}, []setting{{isolation: "serializable", promised: "ser"}, {isolation: "no-conflict-detection"}}},
 }
 
 func atPostgres(t *testing.T, dir string, standby bool) place {
@@ -249,6 +260,9 @@ func find(t *testing.T, monitor rig.Command, top topology, s setting, at place) 
 		args = append(args, "--session-settings", s.session)
 	}
 	args = append(args, "--level", s.levels())
+	if s.workload != "" {
+		args, top.words = append(args, "--workload", s.workload), top.words+", with `--workload "+s.workload+"`"
+	}
 	f := finding{ID: top.id(s), Topology: top.words, Isolation: s.isolation, Settings: s.session, Promised: s.promised, Seconds: findDuration.Seconds()}
 	f.Command = shellWords(append(slices.Clone(args), "--duration", findDuration.String()), strings.NewReplacer(at.names...))
 	live, evidence := watch(t, monitor(append(args, "--duration", findDuration.String(), "--listen", "", "--output", "json", "--record", recorded,

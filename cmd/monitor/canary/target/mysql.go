@@ -188,7 +188,7 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 	}
 	if err := run("create database if not exists "+Space,
 		"create table if not exists "+Space+".items (name varchar(64) character set ascii collate ascii_bin primary key, "+
-			"value bigint, elements mediumtext)"+
+			"value bigint, elements mediumtext, sole varchar(64) character set ascii collate ascii_bin unique)"+
 			" engine=InnoDB comment='"+made+"'"); err != nil {
 		return err
 	}
@@ -238,9 +238,6 @@ func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Sessi
 			}
 			return nil, err
 		}
-	}
-	if strings.HasPrefix(m.Describe(), "MySQL") { // it does not tell what it deletes, and its session is no Asker
-		return struct{ Session }{s}, nil
 	}
 	return s, nil
 }

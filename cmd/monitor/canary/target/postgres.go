@@ -190,7 +190,7 @@ func (p *postgres) Close() {
 }
 
 // made is the comment that tells our schema from another's of the same name.
-const made = "made by isowatch canary, version 3"
+const made = "made by isowatch canary, version 4"
 
 // within runs a statement in a transaction of its own, and reads what it returns into the rest, if there is that.
 func within(ctx context.Context, c *pgx.Conn, begin, text string, args []any, into ...any) error {
@@ -248,7 +248,7 @@ func (p *postgres) Prepare(ctx context.Context) error {
 		}
 		text := "create schema " + Space + "; comment on schema " + Space + " is '" + made + "';" +
 			"create table " + Space + ".items (key text collate \"C\" primary key, value bigint, elements text, numbers " +
-			"bigint[])"
+			"bigint[], sole text unique)"
 		if there {
 			if err := p.unused(ctx, c); err != nil {
 				return err

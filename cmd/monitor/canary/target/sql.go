@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -17,14 +19,22 @@ type dialect struct {
 	key    string // the column of their names
 	begin  string
 	concat string // adds ? to the column elements
+	take   string // ends a query, the rows of which nobody else takes
+	upsert string // ends an insert that is an update of the row that has its sole
+	// changed: what a DELETE met is not told, and is this error where it is not what was locked before.
+	changed error
 }
 
 var (
-	postgresDialect = dialect{table: Space + ".items", key: "key", concat: "elements || ?"}
-	mySQLDialect    = dialect{table: Space + ".items", key: "name", concat: "concat(elements, ?)",
-		begin: "start transaction"}
-	sqliteDialect = dialect{table: "items", key: "name", concat: "elements || ?"}
+	postgresDialect = dialect{table: Space + ".items", key: "key", concat: "elements || ?",
+		take: " for update skip locked", upsert: onConflict}
+	mySQLDialect = dialect{table: Space + ".items", key: "name", concat: "concat(elements, ?)", begin: "start transaction",
+		take: " for update skip locked", upsert: " on duplicate key update value = values(value)",
+		changed: &mysql.MySQLError{Number: 1020, Message: "other rows were deleted than had been read"}}
+	sqliteDialect = dialect{table: "items", key: "name", concat: "elements || ?", upsert: onConflict}
 )
+
+const onConflict = " on conflict (sole) do update set value = excluded.value"
 
 // row is one that a statement returns.
 type row interface{ Scan(into ...any) error }
@@ -79,9 +89,15 @@ func (s *statements) of(op *Op) statement {
 	case op.Item.List:
 		change.sql, change.args = "insert into "+table+" ("+s.said.key+", elements) values (?, '')", []any{name}
 	default:
-		change.sql, change.args = "insert into "+table+" ("+s.said.key+", value) values (?, ?)", []any{name, op.Value}
+		change.sql, change.args = s.insert(op.Item, op.Value, op.Sole)
 	}
 	return change
+}
+
+// insert is a statement that makes a register.
+func (s *statements) insert(item Item, value int64, sole string) (text string, args []any) {
+	return "insert into " + s.said.table + " (" + s.said.key + ", value, sole) values (?, ?, ?)",
+		[]any{item.Name, value, sql.NullString{String: sole, Valid: sole != ""}}
 }
 
 // isArray tells whether a list is an array: PostgreSQL alone has them.
@@ -107,8 +123,8 @@ func (s *statements) Scan(ctx context.Context, registers []Item) ([]record.Value
 		args: []any{registers[0].Name, registers[len(registers)-1].Name}, row: put(out, registers)})
 }
 
-// Where implements Asker, for a database in which a DELETE tells which rows it met. Of an UPDATE what it gave them
-// does.
+// Where implements Asker. A DELETE tells which rows it met, or is of as many as were locked before, which are those; of
+// an UPDATE what it gave them does.
 func (s *statements) Where(ctx context.Context, c Condition) ([]record.Value, error) {
 	first, last, out := c.Registers[0].Name, c.Registers[len(c.Registers)-1].Name, absent(c.Registers)
 	rows, within := s.said.key+", value", " where "+s.said.key+" between ? and ?"
@@ -119,16 +135,35 @@ func (s *statements) Where(ctx context.Context, c Condition) ([]record.Value, er
 			args = append(args, c.Low[i], high)
 		}
 	}
-	all := []statement{{sql: "select " + rows + " from " + s.said.table + asked, args: args, row: put(out, c.Registers)}}
+	look := statement{sql: "select " + rows + " from " + s.said.table + asked, args: args, row: put(out, c.Registers)}
+	given := statement{sql: "select " + rows + " from " + s.said.table + within + " and value = ?",
+		args: []any{first, last, c.Set}, row: look.row}
+	remove, deleted := statement{sql: "delete from " + s.said.table + asked, args: args}, int64(-1)
 	switch {
+	case c.Take:
+		look.sql += " order by " + s.said.key + " limit 1" + s.said.take
+		return out, s.run(ctx, look)
+	case c.Delete && s.said.changed == nil:
+		remove.sql, remove.row = remove.sql+" returning "+rows, look.row
+		return out, s.run(ctx, remove)
 	case c.Delete:
-		all[0].sql = "delete from " + s.said.table + asked + " returning " + rows
+		look.sql += " for update"
+		remove.met = func(rows int64) { deleted = rows }
+		err := s.run(ctx, look, remove)
+		if found := slices.DeleteFunc(slices.Clone(out), record.Value.IsNull); err == nil && int64(len(found)) != deleted {
+			err = s.said.changed
+		}
+		return out, err
+	case c.Insert != Item{}:
+		change := statement{}
+		change.sql, change.args = s.insert(c.Insert, c.Set, c.Sole)
+		change.sql += s.said.upsert
+		return out, s.run(ctx, change, given)
 	case c.Set != 0:
-		all = []statement{{sql: "update " + s.said.table + " set value = ?" + asked, args: slices.Insert(args, 0, any(c.Set))},
-			{sql: "select " + rows + " from " + s.said.table + within + " and value = ?", args: []any{first, last, c.Set},
-				row: put(out, c.Registers)}}
+		return out, s.run(ctx, statement{sql: "update " + s.said.table + " set value = ?" + asked,
+			args: slices.Insert(args, 0, any(c.Set))}, given)
 	}
-	return out, s.run(ctx, all...)
+	return out, s.run(ctx, look)
 }
 
 // sqlSession is a connection of database/sql, held for as long as the session lasts: nothing is tried again

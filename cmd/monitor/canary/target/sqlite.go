@@ -57,7 +57,8 @@ func (s *sqliteFile) Close()           { s.db.Close() }
 func (s *sqliteFile) ours(ctx context.Context) error {
 	var others int
 	if err := s.db.QueryRowContext(ctx, "select (select count(*) from sqlite_master where tbl_name <> 'items') +"+
-		" (select count(*) from pragma_table_info('items') where name not in ('name', 'value', 'elements'))").
+		" (select count(*) not in (0, 4) or total(name not in ('name', 'value', 'elements', 'sole')) from"+
+		" pragma_table_info('items'))").
 		Scan(&others); err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (s *sqliteFile) Prepare(ctx context.Context) error {
 		return err
 	}
 	if _, err := s.db.ExecContext(ctx, "create table if not exists items (name text primary key, value integer, "+
-		"elements text)"); err != nil {
+		"elements text, sole text unique)"); err != nil {
 		return err
 	}
 	if err := unused(ctx, stateIn(s.db, sqliteDialect)); err != nil {

@@ -72,6 +72,7 @@ type Op struct {
 	Kind record.OpKind // Read, Write or Append
 	// Create makes what is not there, a register or an empty list; else what is not there is Missing, and stays so.
 	Create  bool
+	Sole    string // where it makes a row and is not empty: of all that have it there may be one
 	Item    Item
 	Value   int64        // that it writes
 	Read    record.Value // an integer, a list, or record.Null for what is not there
@@ -94,12 +95,16 @@ type Asker interface {
 }
 
 // Condition is what a statement asks of rows, and does to them: it returns them, unless there is something that they
-// are given, or they are deleted.
+// are given, or they are deleted. With Take it returns one alone that no other is about to take, and takes it; with
+// Insert it gives the row that has Sole something, or inserts one.
 type Condition struct {
 	Registers []Item         // in whose range of names there is no other
 	Low, High generate.Tuple // as a step has them
 	Set       int64          // 0: nothing
 	Delete    bool
+	Take      bool
+	Insert    Item
+	Sole      string
 }
 
 // What a register holds may have columns, in its low bits: the first one lowest.
