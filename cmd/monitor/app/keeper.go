@@ -183,22 +183,9 @@ func (k *keeper) encoded(checkpoints map[string]checkpointed) map[string][]byte 
 	return out
 }
 
-// save makes a history's checkpoint durable, or alerts and dead letters that it
-// found, or both.
+// save makes a history's checkpoint durable, and alerts and dead letters that it found with what is noted of the
+// proofs since the last one; nil leaves what the store has of either. Of the proofs nothing is held: it is not needed.
 func (k *keeper) save(ctx context.Context, db string, c *checkpointed, found []store.Alert,
-	letters []store.DeadLetter) error {
-	return k.saveWith(ctx, db, c, found, letters, nil)
-}
-
-// saveFound is save without a checkpoint, with what is noted of the proofs since the last
-// one; nil leaves what the store has of that. What can't be stored with the alerts is not
-// held: it is not needed.
-func (k *keeper) saveFound(ctx context.Context, db string, found []store.Alert, letters []store.DeadLetter,
-	p *proved) error {
-	return k.saveWith(ctx, db, nil, found, letters, p)
-}
-
-func (k *keeper) saveWith(ctx context.Context, db string, c *checkpointed, found []store.Alert,
 	letters []store.DeadLetter, p *proved) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

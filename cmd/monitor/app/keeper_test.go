@@ -103,7 +103,7 @@ func TestKeeper(t *testing.T) {
 				consumed[db] += uint64(rng.IntN(int(last-consumed[db]) + 1))
 				floors[db] += uint64(rng.IntN(int(consumed[db]+1-min(floors[db], consumed[db]+1)) + 1))
 				c := testCheckpoint(1, consumed[db], floors[db])
-				err = k.save(t.Context(), db, &c, []store.Alert{{ID: fmt.Sprint(seed, step)}}, nil)
+				err = k.save(t.Context(), db, &c, []store.Alert{{ID: fmt.Sprint(seed, step)}}, nil, nil)
 			case 6:
 				st.setFull(!st.full)
 				if !st.full && rng.IntN(2) == 0 {
@@ -183,7 +183,7 @@ func TestTakenOver(t *testing.T) {
 				}
 				for _, db := range []string{"b", "c0"} {
 					if c := testCheckpoint(10, 13+step, 13+step); err == nil {
-						err = k.save(t.Context(), db, &c, nil, nil)
+						err = k.save(t.Context(), db, &c, nil, nil, nil)
 					}
 				}
 			}
@@ -247,7 +247,7 @@ func TestFullBeforeTheFirstEntry(t *testing.T) {
 	k := newKeeper(&a.setting, a.store)
 	k.take(s.left)
 	st.setFull(true)
-	if err := k.save(t.Context(), "", nil, nil, []store.DeadLetter{{Reason: "r"}}); err != nil {
+	if err := k.save(t.Context(), "", nil, nil, []store.DeadLetter{{Reason: "r"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	st.setFull(false)
@@ -324,7 +324,7 @@ func TestHeldNoticesAreDelivered(t *testing.T) {
 	}
 	save := func(id, body string) {
 		t.Helper()
-		if err := k.save(t.Context(), "a", nil, []store.Alert{{ID: id, Body: []byte(body), News: 1}}, nil); err != nil {
+		if err := k.save(t.Context(), "a", nil, []store.Alert{{ID: id, Body: []byte(body), News: 1}}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -377,7 +377,7 @@ func TestRecoveryInterrupted(t *testing.T) {
 		st.setFull(true)
 		for i := range 4 {
 			id := fmt.Sprint(i)
-			if err := k.save(t.Context(), "a", nil, []store.Alert{{ID: id, Body: []byte(id), News: 1}}, nil); err != nil {
+			if err := k.save(t.Context(), "a", nil, []store.Alert{{ID: id, Body: []byte(id), News: 1}}, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			if i%2 == 0 {
@@ -387,7 +387,7 @@ func TestRecoveryInterrupted(t *testing.T) {
 			}
 		}
 		c := testCheckpoint(1, 1, 1)
-		if err := k.save(t.Context(), "a", &c, nil, nil); err != nil {
+		if err := k.save(t.Context(), "a", &c, nil, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		st.setFull(false)

@@ -32,7 +32,7 @@ func TestLinksAreOfTheAlert(t *testing.T) {
 		a := alerts.Alert{Version: alerts.Version, ID: id, DB: "shop", Level: "si", Name: "lost-update", Severity: "critical", Keys: []string{"x"}, Count: 1}
 		found = append(found, store.Alert{ID: id, Body: a.JSON(), News: 1})
 	}
-	if err := x.keeper.save(t.Context(), "shop", nil, found, nil); err != nil {
+	if err := x.keeper.save(t.Context(), "shop", nil, found, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, told := range [][]string{nil, ids, ids[:1], ids[1:]} { // nothing new: told again

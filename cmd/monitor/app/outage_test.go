@@ -18,7 +18,7 @@ func (x *telling) found(t *testing.T, id string) {
 	if x.worker != nil && x.worker.progress.Load() != nil {
 		a.At = &x.worker.progress.Load().Place
 	}
-	if err := x.keeper.save(t.Context(), "shop", nil, []store.Alert{{ID: id, Body: a.JSON(), News: 1}}, nil); err != nil {
+	if err := x.keeper.save(t.Context(), "shop", nil, []store.Alert{{ID: id, Body: a.JSON(), News: 1}}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	x.teller.poke()

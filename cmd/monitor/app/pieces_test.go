@@ -326,7 +326,7 @@ func FuzzProved(f *testing.F) {
 func TestProvedHoldsForReplays(t *testing.T) {
 	k := testKeeper(t, newMemStore(), 0, "db")
 	a := alerts.Alert{Version: alerts.Version, ID: "1", DB: "db", Level: "si", Breaks: []string{"si"}}
-	if err := k.save(t.Context(), "db", nil, []store.Alert{{ID: a.ID, Body: a.JSON()}}, nil); err != nil {
+	if err := k.save(t.Context(), "db", nil, []store.Alert{{ID: a.ID, Body: a.JSON()}}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, replayed := range []uint64{4, 5} {

@@ -375,7 +375,7 @@ func (w *worker) tell(ctx context.Context, letters []store.DeadLetter, noted boo
 	if w.piece = (piece{proving: p.proving}); noted {
 		proved, w.piece.proving = w.proved, 0
 	}
-	if err := w.keeper.saveFound(ctx, w.db, p.found, letters, proved); err != nil {
+	if err := w.keeper.save(ctx, w.db, nil, p.found, letters, proved); err != nil {
 		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
 	for i := range p.news {

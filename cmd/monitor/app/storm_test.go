@@ -104,7 +104,7 @@ func TestStorm(t *testing.T) {
 						a.Name = fmt.Sprint("anomaly-", j%groups) // as if there were so many kinds
 						found = append(found, store.Alert{ID: id, Body: a.JSON(), News: 1})
 					}
-					if err := x.keeper.save(t.Context(), "shop", nil, found, nil); err != nil {
+					if err := x.keeper.save(t.Context(), "shop", nil, found, nil, nil); err != nil {
 						t.Fatal(err)
 					}
 					x.teller.poke()

@@ -280,7 +280,7 @@ func (w *worker) save(ctx context.Context) error {
 		size, err = c.write(to, w.history)
 		return err
 	}
-	if err := w.keeper.save(ctx, w.db, &checkpointed{write: write, floor: c.floor}, nil, nil); err != nil {
+	if err := w.keeper.save(ctx, w.db, &checkpointed{write: write, floor: c.floor}, nil, nil, nil); err != nil {
 		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
 	w.space = time.Duration(size) * time.Second / checkpointBytes
