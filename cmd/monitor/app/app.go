@@ -138,7 +138,9 @@ func New(o Options) (*App, error) {
 	}
 	a.status = newStatus(&a.setting)
 	a.data = a.status
-	a.metrics.stalledValue = func() float64 { return a.pulse.longest(time.Now()).Seconds() }
+	a.metrics.stalled.set(func() map[string]float64 {
+		return map[string]float64{"": a.pulse.longest(time.Now()).Seconds()}
+	})
 	a.metrics.build.WithLabelValues(a.version, runtime.Version()).Set(1)
 	a.metrics.reloaded.Set(1)
 	a.metrics.reloadedAt.SetToCurrentTime()
@@ -316,17 +318,14 @@ func (a *App) Run(ctx context.Context) (err error) {
 	}
 	k := newKeeper(&a.setting, a.store)
 	k.recall(context.WithoutCancel(ctx))
-	waiting := k.waiting
-	a.metrics.outbox.values.Store(&waiting)
+	a.metrics.outbox.set(k.waiting)
 	if err = a.begin(context.WithoutCancel(ctx), k, receivers); err != nil {
 		return advise(err)
 	}
 	a.status.begin(k, a.teller)
 	a.showCanary()
-	ages := a.status.completeAges
-	a.metrics.completeAge.values.Store(&ages)
-	promises := a.status.promises
-	a.metrics.promises.values.Store(&promises)
+	a.metrics.completeAge.set(a.status.completeAges)
+	a.metrics.promises.set(a.status.promises)
 	told.dispatcher = a.dispatcher
 	a.reloads(reloader{keys: receiverKeys, apply: told.replace, stale: told.stale})
 	delivery, stopDelivery := context.WithCancel(context.Background())
@@ -389,8 +388,8 @@ func (a *App) showCanary() {
 	if a.canary == nil {
 		return
 	}
-	of := func(value func(*page.CanaryNode) float64) *func() map[string]float64 {
-		f := func() map[string]float64 {
+	show := func(g *gauges, value func(*page.CanaryNode) float64) {
+		g.set(func() map[string]float64 {
 			out := map[string]float64{}
 			for _, n := range a.canary().Nodes {
 				if v := value(&n); v >= 0 { // else it is not known
@@ -398,18 +397,17 @@ func (a *App) showCanary() {
 				}
 			}
 			return out
-		}
-		return &f
+		})
 	}
-	a.metrics.workUp.values.Store(of(func(n *page.CanaryNode) float64 { return float64(bit(n.State != page.NodeUnreachable)) }))
-	a.metrics.workStalled.values.Store(of(func(n *page.CanaryNode) float64 {
+	show(a.metrics.workUp, func(n *page.CanaryNode) float64 { return float64(bit(n.State != page.NodeUnreachable)) })
+	show(a.metrics.workStalled, func(n *page.CanaryNode) float64 {
 		if n.State != page.NodeStalled {
 			return 0
 		}
 		return time.Since(time.Unix(0, n.Since)).Seconds()
-	}))
-	a.metrics.workLag.values.Store(of(func(n *page.CanaryNode) float64 { return n.Lag }))
-	a.metrics.workConnections.values.Store(of(func(n *page.CanaryNode) float64 { return float64(n.Connections) }))
+	})
+	show(a.metrics.workLag, func(n *page.CanaryNode) float64 { return n.Lag })
+	show(a.metrics.workConnections, func(n *page.CanaryNode) float64 { return float64(n.Connections) })
 }
 
 // maintainEvery is how often the store frees space.

@@ -96,13 +96,12 @@ type metrics struct {
 	workConnections *gauges                  // node
 	completeAge     *gauges                  // db
 
-	build        *prometheus.GaugeVec // version, go
-	reloaded     prometheus.Gauge
-	reloadedAt   prometheus.Gauge
-	certificate  prometheus.Gauge
-	refused      *prometheus.CounterVec // reason
-	stalled      prometheus.GaugeFunc
-	stalledValue func() float64 // what stalled shows; nil: 0
+	build       *prometheus.GaugeVec // version, go
+	reloaded    prometheus.Gauge
+	reloadedAt  prometheus.Gauge
+	certificate prometheus.Gauge
+	refused     *prometheus.CounterVec // reason
+	stalled     *gauges
 }
 
 // The names of loss in isowatch_gaps_total and isowatch_missing_total.

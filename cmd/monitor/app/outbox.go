@@ -263,18 +263,25 @@ func (k *keeper) Delivered(ctx context.Context, receiver, id string) error {
 }
 
 // gauges are a metric of which the values are asked for when they are wanted, one for each
-// of the values of its labels, which are joined by labelEnd.
+// of the values of its labels, which are joined by labelEnd; of one without labels under an empty name.
 type gauges struct {
-	desc   *prometheus.Desc
-	values atomic.Pointer[func() map[string]float64] // nil: there are none yet
+	desc     *prometheus.Desc
+	labelled bool
+	values   atomic.Pointer[func() map[string]float64] // nil: there are none yet
 }
+
+func (g *gauges) set(values func() map[string]float64) { g.values.Store(&values) }
 
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) { ch <- g.desc }
 
 func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	if f := g.values.Load(); f != nil {
 		for label, v := range (*f)() {
-			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, v, strings.Split(label, labelEnd)...)
+			var values []string
+			if g.labelled {
+				values = strings.Split(label, labelEnd)
+			}
+			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, v, values...)
 		}
 	}
 }
