@@ -9,9 +9,9 @@ import (
 
 // Place is where a setting came from.
 type Place struct {
-	Origin string // a file, an environment variable, or a flag as it was written
-	Line   int    // 1-based; 0 where there are no lines
-	Column int    // 1-based; 0 where it is not known
+	Origin string `json:"file,omitempty"`   // or an environment variable, or a flag as it was written
+	Line   int    `json:"line,omitempty"`   // 1-based; 0 where there are no lines
+	Column int    `json:"column,omitempty"` // 1-based; 0 where it is not known
 }
 
 func (p Place) String() string {
@@ -26,9 +26,9 @@ func (p Place) String() string {
 
 // Error is one thing that is wrong with a configuration.
 type Error struct {
-	Place Place
-	Path  string // the key, as in source.kafka.topic; empty for the file as a whole
-	Msg   string
+	Place
+	Path string `json:"field,omitempty"` // the key, as in source.kafka.topic; empty for the file as a whole
+	Msg  string `json:"message"`
 }
 
 func (e *Error) Error() string {

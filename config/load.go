@@ -144,16 +144,16 @@ func (d *decoder) syntax(err error, text []byte) {
 	d.broken = true
 	e := &Error{Place: Place{Origin: d.origin}, Msg: "not YAML: " + yamlLine.ReplaceAllString(err.Error(), "")}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
-		e.Place.Line, _ = strconv.Atoi(m[1])
+		e.Line, _ = strconv.Atoi(m[1])
 	}
 	d.errs = append(d.errs, e)
 	if !strings.Contains(e.Msg, "tab character") && !strings.Contains(e.Msg, "cannot start any token") {
 		return
 	}
 	for i, line := range bytes.Split(text, []byte("\n")) {
-		if indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]; i+1 >= e.Place.Line && i <= e.Place.Line &&
+		if indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]; i+1 >= e.Line && i <= e.Line &&
 			bytes.ContainsRune(indent, '\t') {
-			e.Place.Line, e.Place.Column = i+1, bytes.IndexByte(indent, '\t')+1
+			e.Line, e.Column = i+1, bytes.IndexByte(indent, '\t')+1
 			e.Msg = "not YAML: a tab indents this line, where YAML takes spaces only: replace it, and set your editor to " +
 				"indent with spaces"
 			return

@@ -56,7 +56,7 @@ Exit status: 0 usable, 2 not.`,
 				if !out.json() {
 					return unusable(wrong)
 				}
-				if err := printJSON(w, configReport{Errors: configProblems(wrong)}); err != nil {
+				if err := printJSON(w, configReport{Errors: wrong}); err != nil {
 					return err
 				}
 				return silent(exitUnusable)
@@ -86,26 +86,9 @@ Exit status: 0 usable, 2 not.`,
 // configReport is the JSON of `config check`.
 type configReport struct {
 	OK       bool            `json:"ok"`
-	Errors   []configProblem `json:"errors,omitempty"`
+	Errors   config.Errors   `json:"errors,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
 	Config   json.RawMessage `json:"config,omitempty"`
-}
-
-type configProblem struct {
-	File    string `json:"file,omitempty"` // or the variable
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
-	Field   string `json:"field,omitempty"`
-	Message string `json:"message"`
-}
-
-func configProblems(all config.Errors) []configProblem {
-	out := make([]configProblem, len(all))
-	for i, e := range all {
-		out[i] = configProblem{File: e.Place.Origin, Line: e.Place.Line, Column: e.Place.Column, Field: e.Path,
-			Message: e.Msg}
-	}
-	return out
 }
 
 // duration is a flag of a duration that can be added to others: of at most
