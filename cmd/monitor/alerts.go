@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -153,6 +154,12 @@ func (c *choice) flags(cmd *cobra.Command) {
 	f.IntVar(&c.limit, "limit", 0, "at most so many; 0: all")
 }
 
+// The words of --state and --severity.
+var (
+	states     = []string{string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved), string(alerts.Suspected)}
+	severities = []string{"critical", "error", "warning", "info"}
+)
+
 // filter checks the flags.
 func (c *choice) filter(now time.Time) (page.Filter, error) {
 	f := page.Filter{DB: c.db, State: c.state, Severity: c.severity, Name: c.name}
@@ -170,11 +177,10 @@ func (c *choice) filter(now time.Time) (page.Filter, error) {
 		return f, unusablef("--name: no anomaly is called %q; known are %s, and the names that others have for them", c.name,
 			strings.Join(name.Names(), ", "))
 	}
-	if s := []string{"", string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved),
-		string(alerts.Suspected)}; !slices.Contains(s, c.state) {
+	if c.state != "" && !slices.Contains(states, c.state) {
 		return f, unusablef("--state: wants new, ongoing, resolved or suspected, not %q", c.state)
 	}
-	if s := []string{"", "critical", "error", "warning", "info"}; !slices.Contains(s, c.severity) {
+	if c.severity != "" && !slices.Contains(severities, c.severity) {
 		return f, unusablef("--severity: wants critical, error, warning or info, not %q", c.severity)
 	}
 	if c.since != "" {
@@ -208,51 +214,44 @@ func timeOf(s string) (at time.Time, ok bool) {
 	return at, false
 }
 
-// everyAlert calls each for the alerts that a filter lets through, the latest first, until it returns an error.
-func everyAlert(ctx context.Context, b book, f page.Filter, each func(page.Summary) error) error {
-	for f.Limit = page.LimitMax; ; {
-		some, err := b.Alerts(ctx, f)
-		if err != nil {
-			return err
-		}
-		for _, a := range some.Alerts {
-			if err := each(a); err != nil {
-				return err
+// everyAlert are the alerts that a filter lets through, the latest first; an error is the last.
+func everyAlert(ctx context.Context, b book, f page.Filter) iter.Seq2[page.Summary, error] {
+	return func(yield func(page.Summary, error) bool) {
+		for f.Limit = page.LimitMax; ; {
+			some, err := b.Alerts(ctx, f)
+			if err == nil && some.Next != 0 && some.Next == f.After {
+				err = environment(errors.New("the same page of alerts comes again and again"))
+			}
+			for _, a := range some.Alerts {
+				if !yield(a, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(page.Summary{}, err)
+			}
+			if f.After = some.Next; err != nil || f.After == 0 {
+				return
 			}
 		}
-		switch some.Next {
-		case 0:
-			return nil
-		case f.After:
-			return environment(errors.New("the same page of alerts comes again and again"))
-		}
-		f.After = some.Next
 	}
 }
 
-// errEnough ends a list that is long enough.
-var errEnough = errors.New("enough")
-
-// choose calls each for the alerts that the flags choose, the latest first.
-func (c *choice) choose(ctx context.Context, b book, each func(page.Summary) error) error {
-	f, err := c.filter(time.Now())
-	if err != nil {
-		return err
-	}
-	n := 0
-	err = everyAlert(ctx, b, f, func(a page.Summary) error {
-		if err := each(a); err != nil {
-			return err
+// choose are those that the flags choose, likewise.
+func (c *choice) choose(ctx context.Context, b book) iter.Seq2[page.Summary, error] {
+	return func(yield func(page.Summary, error) bool) {
+		f, err := c.filter(time.Now())
+		if err != nil {
+			yield(page.Summary{}, err)
+			return
 		}
-		if n++; n == c.limit {
-			return errEnough
+		n := 0
+		for a, err := range everyAlert(ctx, b, f) {
+			if n++; !yield(a, err) || n == c.limit {
+				return
+			}
 		}
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		return nil
 	}
-	return err
 }
 
 // find gives the whole id that an abbreviated one means.
@@ -266,17 +265,16 @@ func find(ctx context.Context, b book, given string) (string, error) {
 		return "", err
 	}
 	var found []string
-	err := everyAlert(ctx, b, page.Filter{Text: given}, func(a page.Summary) error {
+	for a, err := range everyAlert(ctx, b, page.Filter{Text: given}) {
+		if err != nil {
+			return "", err
+		}
 		if strings.HasPrefix(a.ID, given) {
 			found = append(found, a.ID)
 		}
 		if len(found) > meantMost {
-			return errEnough
+			break
 		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return "", err
 	}
 	return meant(given, found, "alert", "monitor alerts list")
 }

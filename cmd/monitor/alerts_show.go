@@ -50,17 +50,22 @@ Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can
 				w := cmd.OutOrStdout()
 				l := &lines{w: w, table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
 				var groups grouped
-				err = by.choose(cmd.Context(), b, func(a page.Summary) error {
-					l.n++
-					switch {
-					case out.json():
-						return printLine(w, a)
-					case each:
-						return l.row(a)
+				for a, failed := range by.choose(cmd.Context(), b) {
+					if err = failed; err != nil {
+						break
 					}
-					groups.add(a)
-					return nil
-				})
+					switch l.n++; {
+					case out.json():
+						err = printLine(w, a)
+					case each:
+						err = l.row(a)
+					default:
+						groups.add(a)
+					}
+					if err != nil {
+						break
+					}
+				}
 				groups.print(l)
 				if err := errors.Join(err, l.flush()); err != nil {
 					return err
@@ -385,18 +390,25 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 					n++
 					return write(a)
 				}
-				if len(ids) > 0 {
-					for _, given := range ids {
-						id, err := find(cmd.Context(), b, given)
-						if err == nil {
-							err = each(id)
-						}
-						if err != nil {
-							return err
-						}
+				for _, given := range ids {
+					id, err := find(cmd.Context(), b, given)
+					if err == nil {
+						err = each(id)
 					}
-				} else if err := by.choose(cmd.Context(), b, func(a page.Summary) error { return each(a.ID) }); err != nil {
-					return err
+					if err != nil {
+						return err
+					}
+				}
+				for a, err := range by.choose(cmd.Context(), b) {
+					if len(ids) > 0 {
+						break
+					}
+					if err == nil {
+						err = each(a.ID)
+					}
+					if err != nil {
+						return err
+					}
 				}
 				if evidence != "" && !quiet {
 					files := "1 file"

@@ -29,8 +29,8 @@ var flagValues = map[string]func() []string{
 	"clock":    func() []string { return []string{"prune", "enforce", "ignore", "database"} },
 	"drop":     func() []string { return []string{"aborted", "times"} },
 	"encoding": func() []string { return []string{"json", "protobuf"} },
-	"state":    func() []string { return []string{"new", "ongoing", "resolved", "suspected"} },
-	"severity": func() []string { return []string{"critical", "error", "warning", "info"} },
+	"state":    func() []string { return states },
+	"severity": func() []string { return severities },
 }
 
 // levelWords are the levels, and those of databases by their own names.

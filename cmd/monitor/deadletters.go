@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -95,21 +96,21 @@ func (r *remote) DeadLetter(ctx context.Context, id uint64) (d page.DeadLetter, 
 	return d, err
 }
 
-// everyLetter calls each for dead letters, the oldest first, until it returns an error.
-func everyLetter(ctx context.Context, all book, reason string, each func(page.DeadLetter) error) error {
-	for from, more := uint64(0), true; more; {
-		some, err := all.DeadLetters(ctx, reason, from)
-		if err != nil {
-			return environment(err)
-		}
-		for _, d := range some.DeadLetters {
-			if err := each(d); err != nil {
-				return err
+// everyLetter are dead letters, the oldest first; an error is the last.
+func everyLetter(ctx context.Context, all book, reason string) iter.Seq2[page.DeadLetter, error] {
+	return func(yield func(page.DeadLetter, error) bool) {
+		for from, more := uint64(0), true; more; {
+			some, err := all.DeadLetters(ctx, reason, from)
+			for _, d := range some.DeadLetters {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			if from, more = some.Next, some.Next != 0 && err == nil; err != nil {
+				yield(page.DeadLetter{}, environment(err))
 			}
 		}
-		from, more = some.Next, some.Next != 0
 	}
-	return nil
 }
 
 func newDeadLettersList() *cobra.Command {
@@ -128,21 +129,19 @@ func newDeadLettersList() *cobra.Command {
 				w := cmd.OutOrStdout()
 				table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 				n := 0
-				err := everyLetter(cmd.Context(), b, reason, func(d page.DeadLetter) (err error) {
-					n++
-					if out.json() {
+				for d, err := range everyLetter(cmd.Context(), b, reason) {
+					if err == nil && out.json() {
 						err = printJSON(w, d)
-					} else if _, err = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", d.ID, atHome(d.Time), text.Printable(d.Place()),
-						text.Printable(d.Reason), text.Printable(d.Detail)); err != nil {
-						err = environment(err)
+					} else if err == nil {
+						_, err = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", d.ID, atHome(d.Time), text.Printable(d.Place()),
+							text.Printable(d.Reason), text.Printable(d.Detail))
 					}
-					if err == nil && n == limit {
-						err = errEnough
+					if err != nil {
+						return environment(err)
 					}
-					return err
-				})
-				if err != nil && !errors.Is(err, errEnough) {
-					return err
+					if n++; n == limit {
+						break
+					}
 				}
 				if err := table.Flush(); err != nil {
 					return environment(err)

@@ -54,7 +54,7 @@ same.`,
 	f.IntVar(&r.partitions, "partitions", 4, "how many partitions the topic has, if it is created")
 	f.Float64Var(&r.pace.PerSecond, "rate", 0, "records per second; 0: as fast as the brokers take them")
 	f.BoolVar(&r.pace.Recorded, "pace", false, "at the pace of the records' own times")
-	f.StringVar(&r.encoding, "encoding", feed.JSON.String(), "`form` of the messages: json or protobuf")
+	f.StringVar(&r.encoding, "encoding", "json", "`form` of the messages: json or protobuf")
 	f.BoolVar(&r.form.Events, "events", false, "a message for each begin, operation and end")
 	f.StringVar(&r.format, "format", history.Auto, "`format` of the file, as check has it")
 	f.BoolVarP(&r.quiet, "quiet", "q", false, "no progress and no words")
@@ -72,8 +72,7 @@ func (r *replayFlags) run(cmd *cobra.Command, file string) error {
 	case r.pace.PerSecond < 0:
 		return unusablef("--rate: must not be negative")
 	}
-	var known bool
-	if r.form.Encoding, known = feed.ParseEncoding(r.encoding); !known {
+	if r.form.Protobuf = r.encoding == "protobuf"; !r.form.Protobuf && r.encoding != "json" {
 		return unusablef("--encoding: want json or protobuf, not %q", r.encoding)
 	}
 	bar := newProgress(cmd.ErrOrStderr(), r.quiet)
@@ -94,7 +93,7 @@ func (r *replayFlags) run(cmd *cobra.Command, file string) error {
 	}
 	bar.phase("sending", int64(len(txns)))
 	sent := 0
-	err = feed.Replay(ctx, producer, from(txns), r.form, r.pace, func(n int) { sent += n; bar.add(int64(n)) })
+	err = feed.Replay(ctx, producer, txns, r.form, r.pace, func(n int) { sent += n; bar.add(int64(n)) })
 	err = errors.Join(err, producer.Close())
 	bar.finish()
 	if errors.Is(err, context.Canceled) {
@@ -128,18 +127,6 @@ func inOrder(hs []history.History) []record.Transaction {
 		slices.SortStableFunc(out, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })
 	}
 	return out
-}
-
-// from hands out transactions one by one.
-func from(txns []record.Transaction) func() (record.Transaction, error) {
-	i := 0
-	return func() (record.Transaction, error) {
-		if i == len(txns) {
-			return record.Transaction{}, io.EOF
-		}
-		i++
-		return txns[i-1], nil
-	}
 }
 
 // firstOnly tells the first failure to connect to what an option gives; the same ones follow.

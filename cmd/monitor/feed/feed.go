@@ -5,11 +5,8 @@ package feed
 
 import (
 	"context"
-	"errors"
-	"io"
 	"time"
 
-	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
 )
@@ -17,11 +14,6 @@ import (
 // Sender is where messages go: *kafka.Producer.
 type Sender interface {
 	Send(ctx context.Context, messages ...source.Message) error
-}
-
-// Message is the message of one record, in JSON.
-func Message(t *record.Transaction) source.Message {
-	return source.Message{Key: []byte(t.Session), Value: codec.AppendJSON(nil, t)}
 }
 
 // Send sends records in their order, in a form, and returns when the brokers have them.
@@ -60,53 +52,45 @@ const (
 	together = 5 * time.Millisecond
 )
 
-// Replay sends the records of next, which returns io.EOF at the end, in a form and at a
-// pace, and tells sent how many went out each time. An error of next is returned after
-// what came before it has been sent.
-func Replay(ctx context.Context, to Sender, next func() (record.Transaction, error), form Form, pace Pace,
-	sent func(int)) error {
+// Replay sends records in a form and at a pace, and tells sent how many went out each time.
+func Replay(ctx context.Context, to Sender, txns []record.Transaction, form Form, pace Pace, sent func(int)) error {
 	var (
 		start = time.Now()
 		first int64
 		timed bool
-		batch []record.Transaction
+		gone  int // of txns
 	)
-	flush := func() error {
-		if len(batch) == 0 {
+	flush := func(n int) error {
+		if gone == n {
 			return nil
 		}
-		if err := Send(ctx, to, form, batch); err != nil {
+		if err := Send(ctx, to, form, txns[gone:n]); err != nil {
 			return err
 		}
-		sent(len(batch))
-		batch = batch[:0]
+		sent(n - gone)
+		gone = n
 		return nil
 	}
-	for n := 0; ; n++ {
-		t, err := next()
-		if errors.Is(err, io.EOF) {
-			return flush()
-		}
-		if err != nil {
-			return errors.Join(err, flush())
-		}
+	for n := range txns {
+		t := &txns[n]
 		if t.HasTimes && !timed {
 			first, timed = t.End, true
 		}
-		if wait := pace.due(n, &t, first) - time.Since(start); wait > together {
-			if err := flush(); err != nil {
+		if wait := pace.due(n, t, first) - time.Since(start); wait > together {
+			if err := flush(n); err != nil {
 				return err
 			}
 			if err := Sleep(ctx, wait); err != nil {
 				return err
 			}
 		}
-		if batch = append(batch, t); len(batch) == batchMax {
-			if err := flush(); err != nil {
+		if n+1-gone == batchMax {
+			if err := flush(n + 1); err != nil {
 				return err
 			}
 		}
 	}
+	return flush(len(txns))
 }
 
 // Sleep waits for d, or returns ctx's error.

@@ -10,40 +10,24 @@ import (
 	"github.com/isowatch/isowatch/ingest/source"
 )
 
-// Encoding is how the bytes of a message say something.
-type Encoding uint8
-
-// The encodings.
-const (
-	JSON Encoding = iota
-	Protobuf
-)
-
-var encodingNames = [...]string{"json", "protobuf"}
-
-func (e Encoding) String() string { return encodingNames[e] }
-
-// ParseEncoding is the inverse of String.
-func ParseEncoding(s string) (Encoding, bool) { return record.Named[Encoding](encodingNames[:], s) }
-
 // Form is what records are sent as. The zero Form is a message of JSON for each.
 type Form struct {
-	Encoding
-	Events bool // a message for the begin, for each operation, and for the end
+	Protobuf bool // instead of JSON
+	Events   bool // a message for the begin, for each operation, and for the end
 }
 
 // append appends the messages of a record.
 func (f Form) append(msgs []source.Message, t *record.Transaction) []source.Message {
 	key := []byte(t.Session)
 	if !f.Events {
-		if f.Encoding == JSON {
-			return append(msgs, Message(t))
+		if !f.Protobuf {
+			return append(msgs, source.Message{Key: key, Value: codec.AppendJSON(nil, t)})
 		}
 		return append(msgs, source.Message{Key: key, Value: protobuf.Append(nil, t), ContentType: protobuf.ContentType})
 	}
 	for _, e := range events(t) {
 		m := source.Message{Key: key}
-		if f.Encoding == JSON {
+		if !f.Protobuf {
 			m.Value = codec.AppendEvent(nil, &e)
 		} else {
 			m.Value, m.ContentType = protobuf.AppendEvent(nil, &e), protobuf.ContentType

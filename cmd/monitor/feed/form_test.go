@@ -29,15 +29,15 @@ func TestFormsSayTheSame(t *testing.T) {
 	}
 	want := append(slices.Collect(g.Transactions()), record.Transaction{DB: "other", Session: "no seq", ID: "x", Status: record.Unknown},
 		record.Transaction{DB: "other", Session: "own id", ID: "y", Seq: 3, HasSeq: true, Status: record.Aborted})
-	for _, encoding := range []Encoding{JSON, Protobuf} {
+	for _, isProtobuf := range []bool{false, true} {
 		for _, events := range []bool{false, true} {
-			t.Run(fmt.Sprint(encoding, events), func(t *testing.T) {
-				form := Form{encoding, events}
+			t.Run(fmt.Sprint(isProtobuf, events), func(t *testing.T) {
+				form := Form{isProtobuf, events}
 				var msgs []source.Message
 				for i := range want {
 					msgs = form.append(msgs, &want[i])
 				}
-				if got := receive(t, encoding, events, msgs); !cmp.Equal(got, want) {
+				if got := receive(t, isProtobuf, events, msgs); !cmp.Equal(got, want) {
 					t.Error(cmp.Diff(want, got))
 				}
 			})
@@ -45,11 +45,11 @@ func TestFormsSayTheSame(t *testing.T) {
 	}
 }
 
-func receive(t *testing.T, encoding Encoding, events bool, msgs []source.Message) []record.Transaction {
+func receive(t *testing.T, isProtobuf, events bool, msgs []source.Message) []record.Transaction {
 	t.Helper()
 	var d decoder = codec.New(codec.Options{})
 	contentType := ""
-	if encoding == Protobuf {
+	if isProtobuf {
 		d, contentType = protobuf.New(codec.Options{}), "application/x-protobuf"
 	}
 	a := assemble.New(assemble.Options{})
