@@ -213,12 +213,8 @@ func (s *Badger) victims(ctx context.Context, e Expiry, from uint64) (out []uint
 			tooMany = int64(st.alertCount) - int64(e.Max)
 		}
 		first := numberKey(prefixAlertOrder, from)
-		return scan(ctx, txn, first[:1], first, func(key, raw []byte) (bool, error) {
-			b, err := s.value(key, raw)
-			if err != nil {
-				return false, err
-			}
-			at, id, err := split(key, b)
+		return s.values(ctx, txn, first[:1], first, func(key, value []byte) (bool, error) {
+			at, id, err := split(key, value)
 			if err != nil || len(key) != 9 {
 				return false, damaged(key, "it is cut")
 			}
@@ -230,7 +226,7 @@ func (s *Badger) victims(ctx context.Context, e Expiry, from uint64) (out []uint
 				next = number
 				return false, nil
 			}
-			keep, err := s.keeps(txn, number, string(id), e.Keep)
+			keep, err := s.keeps(txn, number, id, e.Keep)
 			if err == nil && !keep {
 				out = append(out, number)
 			}
@@ -241,23 +237,18 @@ func (s *Badger) victims(ctx context.Context, e Expiry, from uint64) (out []uint
 }
 
 // keeps tells whether an alert is not to be dropped.
-func (s *Badger) keeps(txn *badger.Txn, number uint64, id string, keep func(Alert) bool) (bool, error) {
+func (s *Badger) keeps(txn *badger.Txn, number uint64, id []byte, keep func(Alert) bool) (bool, error) {
 	if pending, err := has(txn, numberKey(prefixPending, number)); pending || err != nil {
 		return true, err
 	}
 	if keep == nil {
 		return false, nil
 	}
-	_, body, err := s.numbered(txn, nameKey(prefixAlert, id))
-	switch {
-	case errors.Is(err, errGone):
-		return true, nil // it is being replaced
-	case err != nil:
-		return false, err
-	case body == nil:
-		return false, damaged(nameKey(prefixAlert, id), "it has a place among the alerts, and is missing")
+	body, err := s.body(txn, id, noAlert)
+	if err != nil || body == nil {
+		return err == nil, err
 	}
-	return keep(Alert{ID: id, Body: body}), nil
+	return keep(Alert{ID: string(id), Body: body}), nil
 }
 
 // expire drops alerts of which nothing became pending meanwhile.

@@ -79,7 +79,7 @@ type state struct {
 	letterBytes  uint64 // of their stored values
 	letterDrops  uint64
 	alertNext    uint64
-	offsetCount  uint64 // offsets stored
+	unused       uint64 // offsets were counted here once
 	logFileNext  uint64 // id of the next file of the journal
 	largeNext    uint64 // id of the next file of a large value
 	drop         uint64 // journal entries below are evidence only
@@ -90,7 +90,7 @@ type state struct {
 }
 
 func (s *state) fields() [13]*uint64 {
-	return [13]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount,
+	return [13]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.unused,
 		&s.logFileNext, &s.largeNext, &s.drop, &s.alertCount, &s.noticeNext, &s.commits, &s.digest}
 }
 

@@ -52,6 +52,18 @@ func scan(ctx context.Context, txn *badger.Txn, prefix, from []byte, f func(key,
 	return nil
 }
 
+// values is scan with the value of each key; it is nil where that was replaced meanwhile.
+func (s *Badger) values(ctx context.Context, txn *badger.Txn, prefix, from []byte,
+	f func(key, value []byte) (bool, error)) error {
+	return scan(ctx, txn, prefix, from, func(key, raw []byte) (bool, error) {
+		value, err := s.value(key, raw)
+		if err != nil && !errors.Is(err, errGone) {
+			return false, err
+		}
+		return f(key, value)
+	})
+}
+
 // has tells whether anything is stored under a key.
 func has(txn *badger.Txn, key []byte) (bool, error) {
 	_, err := txn.Get(key)
@@ -104,11 +116,7 @@ func (s *Badger) Offsets(ctx context.Context, source string) (map[int]int64, err
 	out := make(map[int]int64)
 	prefix := offsetPrefix(source)
 	err := s.view(ctx, "offsets of "+source, func(txn *badger.Txn) error {
-		return scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
-			value, err := s.value(key, raw)
-			if err != nil {
-				return false, err
-			}
+		return s.values(ctx, txn, prefix, prefix, func(key, value []byte) (bool, error) {
 			n, err := readU64(value)
 			if err != nil || len(key) != len(prefix)+4 {
 				return false, damaged(key, "it is cut")
@@ -135,24 +143,19 @@ func (s *Badger) DeadLetters(ctx context.Context, f func(DeadLetter) bool) error
 		next := st.letterOldest
 		stopped := false
 		oldest := numberKey(prefixLetter, st.letterOldest)
-		err = scan(ctx, txn, oldest[:1], oldest, func(key, raw []byte) (bool, error) {
+		err = s.values(ctx, txn, oldest[:1], oldest, func(key, value []byte) (bool, error) {
 			if id, err := readU64(key[1:]); err != nil || id != next {
 				return false, damaged(numberKey(prefixLetter, next), "it is missing")
 			}
-			value, err := s.value(key, raw)
-			if errors.Is(err, errGone) {
-				next++
+			next++
+			if value == nil {
 				return true, nil
-			}
-			if err != nil {
-				return false, err
 			}
 			_, l, err := decodeLetter(value)
 			if err != nil {
 				return false, damaged(key, "it can't be decoded")
 			}
-			l.ID = next
-			next++
+			l.ID = next - 1
 			stopped = !f(l)
 			return !stopped, nil
 		})
@@ -173,14 +176,9 @@ func (s *Badger) Alerts(ctx context.Context, f func(Alert) bool) error {
 		}
 		n, stopped := uint64(0), false
 		prefix := []byte{prefixAlert}
-		err = scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
-			n++
-			value, err := s.value(key, raw)
-			if errors.Is(err, errGone) {
+		err = s.values(ctx, txn, prefix, prefix, func(key, value []byte) (bool, error) {
+			if n++; value == nil {
 				return true, nil
-			}
-			if err != nil {
-				return false, err
 			}
 			_, body, err := split(key, value)
 			if err != nil {
@@ -209,17 +207,27 @@ func (s *Badger) Alert(ctx context.Context, id string) (Alert, bool, error) {
 	return Alert{ID: id, Body: body}, true, nil
 }
 
+// body is that of an alert, of which another record says that it is there, or else why it is damaged; nil: it was
+// replaced or dropped meanwhile.
+func (s *Badger) body(txn *badger.Txn, id []byte, why string) ([]byte, error) {
+	at := nameKey(prefixAlert, id)
+	_, body, err := s.numbered(txn, at)
+	switch {
+	case errors.Is(err, errGone):
+		return nil, nil
+	case err == nil && body == nil:
+		return nil, damaged(at, why)
+	}
+	return body, err
+}
+
 // Undelivered calls f for each notice that is still to be delivered to that
 // receiver, oldest first, until f returns false. The same holds for f as with
 // DeadLetters.
 func (s *Badger) Undelivered(ctx context.Context, receiver string, f func(Notice) bool) error {
 	return s.view(ctx, "outbox of "+receiver, func(txn *badger.Txn) error {
 		prefix := outboxPrefix(receiver)
-		return scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
-			id, err := s.value(key, raw)
-			if err != nil {
-				return false, err
-			}
+		return s.values(ctx, txn, prefix, prefix, func(key, id []byte) (bool, error) {
 			if len(key) != len(prefix)+8 {
 				return false, damaged(key, "it is cut")
 			}
@@ -259,24 +267,14 @@ func (s *Badger) Waiting(ctx context.Context, receiver string, most int) (n int,
 func (s *Badger) Pending(ctx context.Context, f func(Alert) bool) error {
 	return s.view(ctx, "pending alerts", func(txn *badger.Txn) error {
 		prefix := []byte{prefixPending}
-		return scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
-			b, err := s.value(key, raw)
+		return s.values(ctx, txn, prefix, prefix, func(key, value []byte) (bool, error) {
+			news, id, err := split(key, value)
 			if err != nil {
 				return false, err
 			}
-			news, id, err := split(key, b)
-			if err != nil {
-				return false, err
-			}
-			at := nameKey(prefixAlert, id)
-			_, body, err := s.numbered(txn, at)
-			switch {
-			case errors.Is(err, errGone):
-				return true, nil
-			case err != nil:
-				return false, err
-			case body == nil:
-				return false, damaged(at, "there is news of it, and it is missing")
+			body, err := s.body(txn, id, "there is news of it, and it is missing")
+			if err != nil || body == nil {
+				return err == nil, err
 			}
 			return f(Alert{ID: string(id), Body: body, News: int(news)}), nil
 		})
@@ -365,6 +363,8 @@ func (s *Badger) Checkpoints(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
+const noAlert = "it has a place among the alerts, and is missing"
+
 // AlertsBefore calls f for alerts, the one stored last first, until f returns false.
 func (s *Badger) AlertsBefore(ctx context.Context, before uint64, f func(number uint64, a Alert) bool) error {
 	return s.view(ctx, "alerts", func(txn *badger.Txn) error {
@@ -388,17 +388,11 @@ func (s *Badger) AlertsBefore(ctx context.Context, before uint64, f func(number 
 			if err != nil {
 				return err
 			}
-			at := nameKey(prefixAlert, id)
-			_, body, err := s.numbered(txn, at)
-			switch {
-			case errors.Is(err, errGone):
-				continue // it was dropped meanwhile
-			case err != nil:
+			body, err := s.body(txn, id, noAlert)
+			if err != nil {
 				return err
-			case body == nil:
-				return damaged(at, "it has a place among the alerts, and is missing")
 			}
-			if !f(binary.BigEndian.Uint64(key[1:]), Alert{ID: string(id), Body: body}) {
+			if body != nil && !f(binary.BigEndian.Uint64(key[1:]), Alert{ID: string(id), Body: body}) {
 				return nil
 			}
 		}

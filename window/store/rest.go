@@ -17,31 +17,31 @@ import (
 // is over.
 
 // rest is what a Commit has left to do.
-type rest struct {
-	// changes are, one after the other: 1, the key and what is stored under it, sealed; or 0 and
-	// a key that goes. Each is its length and its bytes.
-	changes []byte
-}
+type rest []change
+
+// change is one of a rest. Nothing is stored under the key any more if raw is nil.
+type change struct{ key, raw []byte }
 
 const (
 	restRemove = 0
 	restPut    = 1
 )
 
-func (r *rest) put(key, raw []byte) {
-	r.changes = wire.AppendText(wire.AppendText(append(r.changes, restPut), key), raw)
+// encode writes, one after the other: 1, the key and what is stored under it, sealed; or 0 and a key that goes. Each is
+// its length and its bytes.
+func (r rest) encode() (b []byte) {
+	for _, c := range r {
+		if c.raw == nil {
+			b = wire.AppendText(append(b, restRemove), c.key)
+		} else {
+			b = wire.AppendText(wire.AppendText(append(b, restPut), c.key), c.raw)
+		}
+	}
+	return b
 }
 
-func (r *rest) remove(key []byte) {
-	r.changes = wire.AppendText(append(r.changes, restRemove), key)
-}
-
-// change is one of a rest. Nothing is stored under the key any more if raw is nil.
-type change struct{ key, raw []byte }
-
-// parseRest reads what rest wrote; changes are parts of b.
-func parseRest(b []byte) ([]change, error) {
-	var out []change
+// parseRest reads what encode wrote; changes are parts of b.
+func parseRest(b []byte) (out rest, err error) {
 	r := wire.NewReader(b)
 	for r.Len() > 0 {
 		kind := r.Byte()
@@ -95,9 +95,6 @@ func (s *Badger) finish() (did bool, err error) {
 func (w *writer) change(c change) error {
 	if err := w.room(1, len(c.key)+len(c.raw)); err != nil {
 		return err
-	}
-	if c.raw == nil {
-		return w.remove(c.key)
 	}
 	return w.put(c.key, c.raw)
 }

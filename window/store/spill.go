@@ -304,14 +304,10 @@ func (s *Badger) takeBack(db string) error {
 			var changes []change
 			next := []byte(nil)
 			err := s.read(func(txn *badger.Txn) error {
-				return scan(context.Background(), txn, prefix, from, func(key, raw []byte) (bool, error) {
+				return s.values(context.Background(), txn, prefix, from, func(key, value []byte) (bool, error) {
 					if len(changes) >= 1000 {
 						next = append([]byte{}, key...)
 						return false, nil
-					}
-					value, err := s.value(key, raw)
-					if err != nil {
-						return false, err
 					}
 					undone, isList, ok := undo(db, string(key[len(prefix):]), value)
 					if !ok {

@@ -202,7 +202,7 @@ func (w *writer) abandon() {
 func (w *writer) end() error {
 	left := w.rest
 	if w.rest = nil; left != nil {
-		if err := w.set(keyRest, left.changes); err != nil {
+		if err := w.set(keyRest, left.encode()); err != nil {
 			return err
 		}
 	}
@@ -249,17 +249,22 @@ func (w *writer) end() error {
 	return nil
 }
 
-// put stores what is sealed under a key.
+// put stores what is sealed under a key; nil takes the key away.
 func (w *writer) put(key, raw []byte) error {
 	if w.rest != nil {
-		w.rest.put(key, raw)
+		*w.rest = append(*w.rest, change{key, raw})
 		return nil
 	}
 	if err := w.replace(key, raw); err != nil {
 		return err
 	}
+	if raw == nil {
+		return w.txn.Delete(key)
+	}
 	return w.txn.Set(key, raw)
 }
+
+func (w *writer) remove(key []byte) error { return w.put(key, nil) }
 
 // replace puts what is stored under a key, nil for nothing, in the digest, and lets go of what
 // was stored there.
@@ -283,18 +288,6 @@ func (w *writer) replace(key, raw []byte) error {
 		}
 		return nil
 	})
-}
-
-// remove deletes a key.
-func (w *writer) remove(key []byte) error {
-	if w.rest != nil {
-		w.rest.remove(key)
-		return nil
-	}
-	if err := w.replace(key, nil); err != nil {
-		return err
-	}
-	return w.txn.Delete(key)
 }
 
 // clear removes the files that nothing refers to any more. What fails is done by
@@ -519,15 +512,7 @@ func (w *writer) last(c Commit, tidy bool) error {
 func (w *writer) offsets(offsets map[string]map[int]int64) error {
 	for _, source := range slices.Sorted(maps.Keys(offsets)) {
 		for partition, next := range offsets[source] {
-			key := offsetKey(source, partition)
-			there, err := has(w.txn, key)
-			if err != nil {
-				return err
-			}
-			if !there {
-				w.state.offsetCount++
-			}
-			if err := w.set(key, u64(uint64(next))); err != nil {
+			if err := w.set(offsetKey(source, partition), u64(uint64(next))); err != nil {
 				return err
 			}
 		}
