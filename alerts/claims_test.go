@@ -211,10 +211,10 @@ func same(v record.Value, told string) bool {
 }
 
 // abridges tells whether a list is the one that is told, with … for what is left out.
-func abridges(told, es []string) bool {
+func abridges(told []string, es []record.Value) bool {
 	for i, e := range told {
 		switch {
-		case e != "…" && (len(es) == 0 || es[0] != e):
+		case e != "…" && (len(es) == 0 || es[0].String() != e):
 			return false
 		case e != "…":
 			es = es[1:]

@@ -329,7 +329,7 @@ func strangers(v verdict.Violation, full []record.Transaction, wanted map[string
 		start := map[string]record.Value{}
 		for j, op := range full[i].Ops {
 			if !keep[i][j] || op.Kind != record.Read || !several[op.Key] || w.appends[op.Key] > 0 ||
-				w.values[version{op.Key, op.Value}] ||
+				w.values[op.Cell()] ||
 				slices.Contains(wanted[full[i].ID].All, op.Key) {
 				continue
 			}
@@ -425,7 +425,7 @@ func closed(v verdict.Violation, txns []record.Transaction, ctx Context) []recor
 			return true
 		}
 		es, _ := list.Elements(op.Value)
-		return !slices.ContainsFunc(es, func(e string) bool { return w.elements[element{op.Key, e}] == 0 })
+		return !slices.ContainsFunc(es, func(e record.Value) bool { return w.elements[record.Cell{Key: op.Key, Value: e}] == 0 })
 	}
 	out := slices.Clone(txns)
 	for i := range out {

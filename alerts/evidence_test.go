@@ -56,7 +56,7 @@ func mutateLists(rng *rand.Rand, txns []record.Transaction) {
 				if n > 0 {
 					text += ","
 				}
-				text += e
+				text += e.String()
 			}
 			op.Value = record.Value{Kind: record.KindList, Text: text + "]"}
 		}
@@ -69,19 +69,14 @@ func mutateLists(rng *rand.Rand, txns []record.Transaction) {
 // appended, and somebody who shows that it is one. Whether the writes of these
 // are exhibited too is left to chance.
 func exhibits(rng *rand.Rand, txns []record.Transaction) (ids []verdict.TxnID, out []verdict.Exhibit) {
-	type version struct {
-		key   string
-		value record.Value
-	}
-	type element struct{ key, text string }
 	reads, writes := make([]map[string]bool, len(txns)), make([]map[string]bool, len(txns))
-	appenders := map[element]int{}
+	appenders := map[record.Cell]int{}
 	lists := map[string]bool{}
 	for i := range txns {
 		reads[i], writes[i] = map[string]bool{}, map[string]bool{}
 		for _, op := range txns[i].Ops {
 			if op.Kind == record.Append {
-				appenders[element{op.Key, op.Value.String()}]++
+				appenders[op.Cell()]++
 				lists[op.Key] = true
 			}
 			if op.Kind == record.Read && rng.IntN(3) > 0 {
@@ -91,15 +86,15 @@ func exhibits(rng *rand.Rand, txns []record.Transaction) (ids []verdict.TxnID, o
 			}
 		}
 	}
-	needed, elements, bare := map[version]bool{}, map[element]bool{}, map[string]bool{}
+	needed, elements, bare := map[record.Cell]bool{}, map[record.Cell]bool{}, map[string]bool{}
 	for i := range txns {
 		for _, op := range txns[i].Ops {
 			if op.Kind == record.Read && reads[i][op.Key] {
-				needed[version{op.Key, op.Value}] = true
+				needed[op.Cell()] = true
 				bare[op.Key] = lists[op.Key]
 				es, _ := list.Elements(op.Value)
 				for _, e := range es {
-					elements[element{op.Key, e}] = true
+					elements[record.Cell{Key: op.Key, Value: e}] = true
 				}
 			}
 		}
@@ -107,8 +102,8 @@ func exhibits(rng *rand.Rand, txns []record.Transaction) (ids []verdict.TxnID, o
 	member := make([]bool, len(txns))
 	for i := range txns {
 		for _, op := range txns[i].Ops {
-			e := element{op.Key, op.Value.String()}
-			if op.Kind == record.Write && needed[version{op.Key, op.Value}] ||
+			e := op.Cell()
+			if op.Kind == record.Write && needed[op.Cell()] ||
 				op.Kind == record.Append && (elements[e] && appenders[e] > 1 || bare[op.Key]) {
 				member[i] = true
 				bare[op.Key] = false
@@ -233,12 +228,12 @@ func TestEvidenceOfAmbiguousHistories(t *testing.T) {
 
 // thinAir finds a read of a list with an element that nobody appended.
 func thinAir(txns []record.Transaction) (verdict.TxnID, string, bool) {
-	appended := map[record.Op]bool{}
+	appended := map[record.Cell]bool{}
 	lists := map[string]bool{}
 	for i := range txns {
 		for _, op := range txns[i].Ops {
 			if op.Kind == record.Append {
-				appended[record.Op{Key: op.Key, Where: op.Value.String()}] = true
+				appended[op.Cell()] = true
 				lists[op.Key] = true
 			}
 		}
@@ -247,7 +242,7 @@ func thinAir(txns []record.Transaction) (verdict.TxnID, string, bool) {
 		for _, op := range txns[i].Ops {
 			es, _ := list.Elements(op.Value)
 			if op.Kind == record.Read && lists[op.Key] && txns[i].Status == record.Committed &&
-				slices.ContainsFunc(es, func(e string) bool { return !appended[record.Op{Key: op.Key, Where: e}] }) {
+				slices.ContainsFunc(es, func(e record.Value) bool { return !appended[record.Cell{Key: op.Key, Value: e}] }) {
 				return verdict.TxnID(i), op.Key, true
 			}
 		}
@@ -334,7 +329,7 @@ func candidates(t *testing.T, all, rest []record.Transaction, a alerts.Alert) {
 			check(rest[i].ID, read, record.Write, op.Key, op.Value.String())
 			es, _ := list.Elements(op.Value)
 			for _, e := range es {
-				check(rest[i].ID, read, record.Append, op.Key, e)
+				check(rest[i].ID, read, record.Append, op.Key, e.String())
 			}
 		}
 	}

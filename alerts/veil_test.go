@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/alerts/veil"

@@ -6,34 +6,25 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// version is a value of a key.
-type version struct {
-	key   string
-	value record.Value
-}
-
-// element is an element of a list, as canonical JSON text.
-type element struct{ key, text string }
-
 // writers say what some transactions, of whatever outcome, wrote.
 type writers struct {
-	values   map[version]bool
-	elements map[element]int // how many operations append it
-	appends  map[string]int  // by key, how many operations append to it
-	written  map[string]bool // keys that are written in another way
+	values   map[record.Cell]bool
+	elements map[record.Cell]int // how many operations append it
+	appends  map[string]int      // by key, how many operations append to it
+	written  map[string]bool     // keys that are written in another way
 }
 
 func writersOf(txns []record.Transaction) writers {
-	w := writers{values: map[version]bool{}, elements: map[element]int{}, appends: map[string]int{},
+	w := writers{values: map[record.Cell]bool{}, elements: map[record.Cell]int{}, appends: map[string]int{},
 		written: map[string]bool{}}
 	for i := range txns {
 		for _, op := range txns[i].Ops {
 			switch op.Kind {
 			case record.Write:
-				w.values[version{op.Key, op.Value}] = true
+				w.values[op.Cell()] = true
 				w.written[op.Key] = true
 			case record.Append:
-				w.elements[element{op.Key, op.Value.String()}]++
+				w.elements[op.Cell()]++
 				w.appends[op.Key]++
 			}
 		}
@@ -51,20 +42,20 @@ func writersOf(txns []record.Transaction) writers {
 // it would seem to have made the value.
 func complete(txns []record.Transaction, keep [][]bool) {
 	w := writersOf(txns)
-	values, elements, mixed := map[version]bool{}, map[element]bool{}, map[string]bool{}
+	values, elements, mixed := map[record.Cell]bool{}, map[record.Cell]bool{}, map[string]bool{}
 	bare := map[string]bool{} // lists that are read
 	for i := range txns {
 		for j, op := range txns[i].Ops {
 			switch {
 			case !keep[i][j] || op.Kind != record.Read:
 			case w.appends[op.Key] == 0:
-				values[version{op.Key, op.Value}] = true
+				values[op.Cell()] = true
 			default:
 				es, ok := list.Elements(op.Value)
 				mixed[op.Key] = mixed[op.Key] || !ok || w.written[op.Key]
 				bare[op.Key] = true
 				for _, e := range es {
-					elements[element{op.Key, e}] = true
+					elements[record.Cell{Key: op.Key, Value: e}] = true
 				}
 			}
 		}
@@ -72,10 +63,9 @@ func complete(txns []record.Transaction, keep [][]bool) {
 	needed := func(op record.Op) bool {
 		switch op.Kind {
 		case record.Write:
-			return mixed[op.Key] || values[version{op.Key, op.Value}]
+			return mixed[op.Key] || values[op.Cell()]
 		case record.Append:
-			e := element{op.Key, op.Value.String()}
-			return mixed[op.Key] || elements[e] && w.elements[e] > 1
+			return mixed[op.Key] || elements[op.Cell()] && w.elements[op.Cell()] > 1
 		}
 		return false
 	}
@@ -97,7 +87,7 @@ func complete(txns []record.Transaction, keep [][]bool) {
 		}
 		restore(&txns[i], keep[i], keys, bare)
 		for j, op := range txns[i].Ops {
-			keep[i][j] = keep[i][j] || values[version{op.Key, op.Value}] && shrink.PutsBack(&txns[i], j)
+			keep[i][j] = keep[i][j] || values[op.Cell()] && shrink.PutsBack(&txns[i], j)
 		}
 	}
 }

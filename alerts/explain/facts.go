@@ -195,7 +195,7 @@ func (t teller) writer(f fact) (verdict.TxnID, bool) {
 		}
 		if slices.ContainsFunc(w.Ops, func(op record.Op) bool {
 			return op.Key == f.key && (op.Kind == record.Write && op.Value == f.op.Value ||
-				op.Kind == record.Append && isList && len(es) > 0 && op.Value.String() == es[len(es)-1])
+				op.Kind == record.Append && isList && len(es) > 0 && op.Value == es[len(es)-1])
 		}) {
 			found = append(found, id)
 		}

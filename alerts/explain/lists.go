@@ -14,8 +14,8 @@ import (
 
 // What reads of lists show: the order in which their elements were appended.
 
-// appendsOf are the elements that a transaction appends to key, as JSON texts.
-func (t teller) appendsOf(id verdict.TxnID, key string) []string {
+// appendsOf are the elements that a transaction appends to key.
+func (t teller) appendsOf(id verdict.TxnID, key string) []record.Value {
 	if r, ok := t.record(id); ok {
 		return list.Appended(r.Ops, key)
 	}
@@ -36,7 +36,7 @@ func values(a, b fact) (string, string) {
 // shown is a read of a list that shows two writes, and where.
 type shown struct {
 	reader        verdict.TxnID
-	elements      []string
+	elements      []record.Value
 	first, second int // places of the first one's last element and the second one's first
 }
 
@@ -46,8 +46,8 @@ func (s shown) tell(t teller, key string) string {
 }
 
 // lists are what was read of a list, and by whom. The transactions that take part are asked first.
-func (t teller) lists(key string) iter.Seq2[verdict.TxnID, []string] {
-	return func(yield func(verdict.TxnID, []string) bool) {
+func (t teller) lists(key string) iter.Seq2[verdict.TxnID, []record.Value] {
+	return func(yield func(verdict.TxnID, []record.Value) bool) {
 		for _, id := range slices.Concat(t.v.Txns, t.v.Evidence) {
 			r, ok := t.record(id)
 			if !ok || r.Status == record.Aborted {
@@ -146,7 +146,7 @@ func (t teller) listSaw(f fact, writer verdict.TxnID) (string, bool) {
 // incompatible are two reads of a list of which neither is a prefix of the other.
 type incompatible struct {
 	a, b        verdict.TxnID
-	left, right []string
+	left, right []record.Value
 	at          int // where they differ
 	known       bool
 }
@@ -168,12 +168,12 @@ func (t teller) incompatible() incompatible {
 
 // listsOf are the lists that a transaction read of the violation's key, the one
 // that the violation is about first.
-func (t teller) listsOf(id verdict.TxnID) [][]string {
+func (t teller) listsOf(id verdict.TxnID) [][]record.Value {
 	r, ok := t.record(id)
 	if !ok {
 		return nil
 	}
-	var out [][]string
+	var out [][]record.Value
 	for i, op := range r.Ops {
 		if es, ok := list.Elements(op.Value); ok && op.Kind == record.Read && op.Key == t.v.Key {
 			if id == t.v.Txns[0] && i == t.read {
@@ -206,7 +206,7 @@ func (t teller) incompatibleSentence() string {
 
 // turned is a list that has what somebody appended in another order, or from the middle
 // on: "[2, 1], but A appended 1 before 2".
-func (t teller) turned(es, own []string, its string) (string, bool) {
+func (t teller) turned(es, own []record.Value, its string) (string, bool) {
 	for i, first := range own {
 		at := slices.Index(es, first)
 		for _, second := range own[i+1:] {
@@ -233,7 +233,7 @@ func (t teller) incompatibleSteps(w *writer) {
 	w.line(0, "What was seen:")
 	for n, s := range []struct {
 		id verdict.TxnID
-		es []string
+		es []record.Value
 	}{{i.a, i.left}, {i.b, i.right}} {
 		w.line(1, "%d. %s read %s = %s: element %d is %s%s.", n+1, t.txn(s.id), text.Name(t.v.Key), text.List(s.es, i.at),
 			i.at+1, text.Element(s.es[i.at]), t.appendedBy(s.es[i.at]))
@@ -244,7 +244,7 @@ func (t teller) incompatibleSteps(w *writer) {
 
 // appendedBy says who appended an element to the violation's key, if that is
 // known.
-func (t teller) appendedBy(e string) string {
+func (t teller) appendedBy(e record.Value) string {
 	ids, _ := t.appenders(e)
 	if len(ids) == 0 {
 		return ""
@@ -254,7 +254,7 @@ func (t teller) appendedBy(e string) string {
 
 // appenders are the transactions of the evidence that append an element to the
 // violation's key, and how often they do.
-func (t teller) appenders(e string) (ids []verdict.TxnID, times int) {
+func (t teller) appenders(e record.Value) (ids []verdict.TxnID, times int) {
 	all := slices.Concat(t.v.Txns, t.v.Evidence)
 	slices.Sort(all)
 	for _, id := range slices.Compact(all) {
@@ -330,9 +330,9 @@ func (t teller) listAnomaly(who string, read fact) (string, bool) {
 		return "", false
 	}
 	key, its := text.Name(t.v.Key), t.txn(writer)
-	at := func(e string) int { return slices.Index(es, e) }
-	in := slices.IndexFunc(own, func(e string) bool { return at(e) >= 0 })
-	not := slices.IndexFunc(own, func(e string) bool { return at(e) < 0 })
+	at := func(e record.Value) int { return slices.Index(es, e) }
+	in := slices.IndexFunc(own, func(e record.Value) bool { return at(e) >= 0 })
+	not := slices.IndexFunc(own, func(e record.Value) bool { return at(e) < 0 })
 	switch {
 	case t.v.Kind == verdict.AbortedRead && in >= 0:
 		return fmt.Sprintf("%s read %s = %s, with the %s that %s appended; but that transaction was aborted.",
@@ -358,7 +358,7 @@ func (t teller) listAnomaly(who string, read fact) (string, bool) {
 
 // ownBefore are the elements that the reader of the violation had appended to its key when
 // it read.
-func (t teller) ownBefore() []string {
+func (t teller) ownBefore() []record.Value {
 	if r, ok := t.record(t.v.Txns[0]); ok {
 		return list.Appended(r.Ops[:max(t.read, 0)], t.v.Key)
 	}
@@ -367,7 +367,7 @@ func (t teller) ownBefore() []string {
 
 // torn is the sentence of a list that has all that a transaction appended, but not in one
 // piece.
-func (t teller) torn(who, its string, es, own []string) (string, bool) {
+func (t teller) torn(who, its string, es, own []record.Value) (string, bool) {
 	for i := range own[1:] {
 		a, b := slices.Index(es, own[i]), slices.Index(es, own[i+1])
 		if b <= a+1 {

@@ -158,9 +158,9 @@ func (t teller) onlyWriter(id verdict.TxnID) (verdict.TxnID, string, bool) {
 // a read may be of, sorted: those whose last write of the key it returned, or
 // who appended the last element of the list, and who may have committed.
 func (t teller) writersOf(read record.Op, reader verdict.TxnID) []verdict.TxnID {
-	ids := t.writers.Of(read.Key, read.Value, reader)
+	ids := t.writers.Of(read, reader)
 	if es, ok := list.Elements(read.Value); ok && len(es) > 0 {
-		ids = append(ids, t.writers.OfElement(read.Key, es[len(es)-1], reader)...)
+		ids = append(ids, t.writers.Of(record.Op{Kind: record.Append, Key: read.Key, Value: es[len(es)-1]}, reader)...)
 	}
 	return ids
 }

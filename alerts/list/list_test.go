@@ -11,19 +11,19 @@ import (
 func TestElements(t *testing.T) {
 	for _, c := range []struct {
 		v    record.Value
-		want []string
+		want []record.Value
 		ok   bool
 	}{
 		{record.Null, nil, true},
-		{record.Value{Kind: record.KindList, Text: "[]"}, []string{}, true},
-		{record.Value{Kind: record.KindList, Text: `[3,"a,]",[1,2],{"k":[]},null]`}, []string{"3", `"a,]"`, "[1,2]", `{"k":[]}`, "null"}, true},
-		{record.Value{Kind: record.KindList, Text: "[3,"}, nil, false}, // no decoder makes it
+		{record.Value{Kind: record.KindList, Text: "[]"}, nil, true},
+		{record.Value{Kind: record.KindList, Text: `[3,"a,]",[1,2],{"k":[]},null]`}, []record.Value{record.Int(3), record.String("a,]"),
+			{Kind: record.KindList, Text: "[1,2]"}, {Kind: record.KindObject, Text: `{"k":[]}`}, record.Null}, true},
 		{record.Int(5), nil, false},
 		{record.String("[1]"), nil, false},
 	} {
 		got, ok := list.Elements(c.v)
 		if !slices.Equal(got, c.want) || ok != c.ok {
-			t.Errorf("%v: %q, %v", c.v, got, ok)
+			t.Errorf("%v: %v, %v", c.v, got, ok)
 		}
 	}
 }
@@ -41,16 +41,17 @@ func TestPlace(t *testing.T) {
 }
 
 func TestCommonAndRepeated(t *testing.T) {
-	if got := list.Common([]string{"1", "2", "3"}, []string{"1", "2", "4", "3"}); got != 2 {
+	es := func(text string) []record.Value { return record.Value{Kind: record.KindList, Text: text}.Elements() }
+	if got := list.Common(es("[1,2,3]"), es("[1,2,4,3]")); got != 2 {
 		t.Errorf("common prefix %d, want 2", got)
 	}
-	if got := list.Common(nil, []string{"1"}); got != 0 {
+	if got := list.Common(nil, es("[1]")); got != 0 {
 		t.Errorf("common prefix %d, want 0", got)
 	}
-	if e, n := list.Repeated([]string{"1", "2", "3", "2", "1", "2"}); e != "2" || n != 3 {
+	if e, n := list.Repeated(es("[1,2,3,2,1,2]")); e != record.Int(2) || n != 3 {
 		t.Errorf("%s %d times, want 2 three times", e, n)
 	}
-	if e, n := list.Repeated([]string{"1", "2"}); e != "" || n != 0 {
+	if e, n := list.Repeated(es("[1,null]")); !e.IsNull() || n != 0 {
 		t.Errorf("%s %d times, want none", e, n)
 	}
 }

@@ -31,8 +31,8 @@ func (c *choices) initials(cases [][]verdict.Edge) {
 				if op.Key == e.Key && op.Kind.Writes() {
 					break
 				}
-				if what := (record.Op{Key: e.Key, Value: op.Value}); op.Kind == record.Read && op.Key == e.Key && !Shows(op, w) {
-					c.initial[e.From] = append(c.initial[e.From], what)
+				if op.Kind == record.Read && op.Key == e.Key && !Shows(op, w) {
+					c.initial[e.From] = append(c.initial[e.From], op)
 				}
 			}
 		}
@@ -74,13 +74,13 @@ func (c *choices) writers(e verdict.Edge) ([]verdict.TxnID, record.Op) {
 	if at < 0 {
 		return nil, record.Op{}
 	}
-	what := record.Op{Key: e.Key, Value: r.Ops[at].Value}
-	writers := c.by.Of(e.Key, what.Value, e.To)
-	if es, isList := list.Elements(r.Ops[at].Value); isList && len(es) > 0 {
+	what := r.Ops[at]
+	writers := c.by.Of(what, e.To)
+	if es, isList := list.Elements(what.Value); isList && len(es) > 0 {
 		for _, op := range w.Ops {
-			if op.Kind == record.Append && op.Key == e.Key && slices.Contains(es, op.Value.String()) {
-				what = record.Op{Key: e.Key, Where: op.Value.String()}
-				writers = c.by.OfElement(e.Key, what.Where, e.To)
+			if op.Kind == record.Append && op.Key == e.Key && slices.Contains(es, op.Value) {
+				what = op
+				writers = c.by.Of(op, e.To)
 			}
 		}
 	}

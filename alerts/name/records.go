@@ -155,7 +155,7 @@ func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own
 			last := own[len(own)-1]
 			if last.Kind == record.Append {
 				es, _ := list.Elements(op.Value)
-				return len(es) == 0 || es[len(es)-1] != last.Value.String()
+				return len(es) == 0 || es[len(es)-1] != last.Value
 			}
 			return last.Value != op.Value
 		}
@@ -228,12 +228,12 @@ func outOfOrder(t *record.Transaction, i int, id verdict.TxnID, lookup Lookup) b
 	}
 	own := list.Appended(w.Ops, t.Ops[i].Key)
 	es := elements(t, i, true)
-	at := slices.IndexFunc(es, func(e string) bool { return slices.Contains(own, e) })
+	at := slices.IndexFunc(es, func(e record.Value) bool { return slices.Contains(own, e) })
 	return at >= 0 && es[at] != own[0]
 }
 
 // twice tells whether a list holds an element more than once.
-func twice(es []string) bool {
+func twice(es []record.Value) bool {
 	_, times := list.Repeated(es)
 	return times > 0
 }
@@ -251,7 +251,7 @@ func places(t *record.Transaction, key string) []int {
 
 // elements are those of the list that t read at place i, with others set without
 // those at its end that t had appended itself by then.
-func elements(t *record.Transaction, i int, others bool) []string {
+func elements(t *record.Transaction, i int, others bool) []record.Value {
 	es, _ := list.Elements(t.Ops[i].Value)
 	if !others {
 		return es
@@ -273,8 +273,8 @@ func lists(v verdict.Violation, lookup Lookup) bool {
 
 // nobodys are the elements, of a list of the violation's key, that nobody in the
 // evidence appends.
-func nobodys(v verdict.Violation, lookup Lookup, es []string) []string {
-	appended := map[string]bool{}
+func nobodys(v verdict.Violation, lookup Lookup, es []record.Value) []record.Value {
+	appended := map[record.Value]bool{}
 	for _, id := range v.Evidence {
 		if w, ok := lookup.Find(id); ok {
 			for _, e := range list.Appended(w.Ops, v.Key) {
@@ -282,7 +282,7 @@ func nobodys(v verdict.Violation, lookup Lookup, es []string) []string {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(es), func(e string) bool { return appended[e] })
+	return slices.DeleteFunc(slices.Clone(es), func(e record.Value) bool { return appended[e] })
 }
 
 // Repeated is, of a violation that is called non-repeatable reads, the reader and
@@ -312,7 +312,7 @@ func Repeated(v verdict.Violation, n Name, lookup Lookup) (reader verdict.TxnID,
 
 // Foreign are the elements of a list of the violation's key that nobody in the
 // evidence appends, and whether the key is a list at all.
-func Foreign(v verdict.Violation, lookup Lookup, value record.Value) ([]string, bool) {
+func Foreign(v verdict.Violation, lookup Lookup, value record.Value) ([]record.Value, bool) {
 	es, ok := list.Elements(value)
 	if !ok || !lists(v, lookup) {
 		return nil, false

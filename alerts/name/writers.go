@@ -20,18 +20,9 @@ type Writers struct {
 // NewWriters are those of a violation.
 func NewWriters(v verdict.Violation, lookup Lookup) *Writers { return &Writers{v: v, lookup: lookup} }
 
-// Of are those that left a key with a value, but for its reader, in order.
-func (w *Writers) Of(key string, value record.Value, reader verdict.TxnID) []verdict.TxnID {
-	return w.others(record.Op{Key: key, Value: value}, reader)
-}
-
-// OfElement are those that appended an element, which is given as JSON text, to a key, but
-// for its reader, in order.
-func (w *Writers) OfElement(key, element string, reader verdict.TxnID) []verdict.TxnID {
-	return w.others(record.Op{Kind: record.Append, Key: key, Where: element}, reader)
-}
-
-func (w *Writers) others(what record.Op, reader verdict.TxnID) []verdict.TxnID {
+// Of are those that left a key with what a read of it returned, but for its reader, in order; of an append those that
+// appended the same.
+func (w *Writers) Of(what record.Op, reader verdict.TxnID) []verdict.TxnID {
 	w.once.Do(w.index)
 	return slices.DeleteFunc(slices.Clone(w.of[what]), func(id verdict.TxnID) bool { return id == reader })
 }
@@ -52,7 +43,7 @@ func (w *Writers) index() {
 			case record.Write:
 				last[op.Key] = op.Value
 			case record.Append:
-				left[record.Op{Kind: record.Append, Key: op.Key, Where: op.Value.String()}] = true
+				left[op] = true
 			}
 		}
 		for key, value := range last {

@@ -16,6 +16,7 @@ func TestWriters(t *testing.T) {
 	write := func(key string, value int64) record.Op {
 		return record.Op{Kind: record.Write, Key: key, Value: record.Int(value)}
 	}
+	read := func(key string, value int64) record.Op { return record.Op{Key: key, Value: record.Int(value)} }
 	add := func(key string, value int64) record.Op {
 		return record.Op{Kind: record.Append, Key: key, Value: record.Int(value)}
 	}
@@ -37,15 +38,15 @@ func TestWriters(t *testing.T) {
 		what      string
 		got, want []verdict.TxnID
 	}{
-		{"the last value", w.Of("x", record.Int(2), 9), []verdict.TxnID{0, 1, 3}},
-		{"but for the reader", w.Of("x", record.Int(2), 1), []verdict.TxnID{0, 3}},
-		{"once more", w.Of("x", record.Int(2), 9), []verdict.TxnID{0, 1, 3}},
-		{"one that was overwritten", w.Of("x", record.Int(1), 9), nil},
-		{"another key", w.Of("y", record.Int(2), 9), []verdict.TxnID{3}},
-		{"an element", w.OfElement("l", "7", 9), []verdict.TxnID{0, 1}},
-		{"an element that is not the last", w.OfElement("l", "7", 0), []verdict.TxnID{1}},
-		{"another element", w.OfElement("l", "8", 9), []verdict.TxnID{1}},
-		{"a value that is no element", w.OfElement("x", "2", 9), nil},
+		{"the last value", w.Of(read("x", 2), 9), []verdict.TxnID{0, 1, 3}},
+		{"but for the reader", w.Of(read("x", 2), 1), []verdict.TxnID{0, 3}},
+		{"once more", w.Of(read("x", 2), 9), []verdict.TxnID{0, 1, 3}},
+		{"one that was overwritten", w.Of(read("x", 1), 9), nil},
+		{"another key", w.Of(read("y", 2), 9), []verdict.TxnID{3}},
+		{"an element", w.Of(add("l", 7), 9), []verdict.TxnID{0, 1}},
+		{"an element that is not the last", w.Of(add("l", 7), 0), []verdict.TxnID{1}},
+		{"another element", w.Of(add("l", 8), 9), []verdict.TxnID{1}},
+		{"a value that is no element", w.Of(add("x", 2), 9), nil},
 	} {
 		if !slices.Equal(tc.got, tc.want) {
 			t.Errorf("%s: %v, want %v", tc.what, tc.got, tc.want)

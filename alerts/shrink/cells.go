@@ -9,23 +9,14 @@ import (
 
 // cells say who wrote and who read which value of which key.
 type cells struct {
-	readers map[cell][]unit      // reads that returned a value
-	keyed   map[string][]unit    // all reads of the keys in lists
-	lists   map[string]*appended // keys that are appended to
-	holders map[element][]unit   // reads of pure lists that hold an element
-	makers  map[element]int      // operations that append it, whatever their outcome
-	made    map[cell]bool        // somebody wrote it who had not read it there before
-	rows    bool                 // there are predicate reads: no write may go alone
+	readers map[record.Cell][]unit // reads that returned a value
+	keyed   map[string][]unit      // all reads of the keys in lists
+	lists   map[string]*appended   // keys that are appended to
+	holders map[record.Cell][]unit // reads of pure lists that hold an element
+	makers  map[record.Cell]int    // operations that append it, whatever their outcome
+	made    map[record.Cell]bool   // somebody wrote it who had not read it there before
+	rows    bool                   // there are predicate reads: no write may go alone
 }
-
-// cell is a value of a key.
-type cell struct {
-	key   string
-	value record.Value
-}
-
-// element is an element of a list, as text.
-type element struct{ key, text string }
 
 // appended is a key that somebody appends to. It is pure if nobody writes it in
 // another way and all that was read of it are lists; of any other one it is not
@@ -36,8 +27,8 @@ type appended struct {
 }
 
 func index(txns []record.Transaction) cells {
-	c := cells{readers: map[cell][]unit{}, keyed: map[string][]unit{}, lists: map[string]*appended{},
-		holders: map[element][]unit{}, makers: map[element]int{}, made: map[cell]bool{}}
+	c := cells{readers: map[record.Cell][]unit{}, keyed: map[string][]unit{}, lists: map[string]*appended{},
+		holders: map[record.Cell][]unit{}, makers: map[record.Cell]int{}, made: map[record.Cell]bool{}}
 	for i := range txns {
 		for j, op := range txns[i].Ops {
 			switch op.Kind {
@@ -47,16 +38,16 @@ func index(txns []record.Transaction) cells {
 				}
 				l := c.lists[op.Key]
 				l.appends = append(l.appends, unit{i, j})
-				c.makers[element{op.Key, op.Value.String()}]++
+				c.makers[op.Cell()]++
 			case record.PredicateRead:
 				c.rows = true
 			}
 		}
 	}
 	for i := range txns {
-		read, own := map[cell]bool{}, map[string]bool{}
+		read, own := map[record.Cell]bool{}, map[string]bool{}
 		for j, op := range txns[i].Ops {
-			l, v := c.lists[op.Key], cell{op.Key, op.Value}
+			l, v := c.lists[op.Key], op.Cell()
 			read[v] = read[v] || op.Kind == record.Read && !own[op.Key]
 			c.made[v] = c.made[v] || op.Kind == record.Write && !read[v]
 			own[op.Key] = own[op.Key] || op.Kind != record.Read
@@ -80,8 +71,8 @@ func (c *cells) hold(op record.Op, u unit, l *appended) {
 	if !ok {
 		l.pure = false
 	}
-	for _, text := range es {
-		e := element{op.Key, text}
+	for _, v := range es {
+		e := record.Cell{Key: op.Key, Value: v}
 		if c.makers[e] == 0 {
 			continue
 		}
@@ -98,7 +89,7 @@ func (c *cells) hold(op record.Op, u unit, l *appended) {
 func (s *shrinker) unseen(u unit) bool {
 	op := s.txns[u.txn].Ops[u.op]
 	return s.opt.Unseen && op.Kind == record.Append && s.lists[op.Key].pure &&
-		s.makers[element{op.Key, op.Value.String()}] == 1
+		s.makers[op.Cell()] == 1
 }
 
 // dependents are the reads that must go with a write: all that returned its
@@ -109,13 +100,13 @@ func (s *shrinker) dependents(u unit) []unit {
 	l := s.lists[op.Key]
 	switch {
 	case l == nil:
-		return s.readers[cell{op.Key, op.Value}]
+		return s.readers[op.Cell()]
 	case !l.pure:
 		return s.keyed[op.Key]
 	case s.unseen(u):
 		return s.ownReads(u)
 	}
-	return s.holders[element{op.Key, op.Value.String()}]
+	return s.holders[op.Cell()]
 }
 
 // ownReads are the reads of a list after an append to it in the same

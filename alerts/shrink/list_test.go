@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/alerts/shrink"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -117,7 +118,7 @@ func TestLongLists(t *testing.T) {
 		txns = append(txns, record.Transaction{Session: "r", ID: fmt.Sprintf("R%d", i), Ops: []record.Op{{Kind: record.Read, Key: "l", Value: listOf(es)}}})
 	}
 	violated := func(rest []record.Transaction) bool { // two readers disagree, and it is a list
-		var lists [][]string
+		var lists [][]record.Value
 		appends := false
 		for i := range rest {
 			for _, op := range rest[i].Ops {

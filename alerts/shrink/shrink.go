@@ -300,7 +300,7 @@ func (s *shrinker) leaveOut(m *mask, u unit) {
 	s.drop(m, u)
 	writes := s.writesAt(u)
 	if op := s.txns[u.txn].Ops[u.op]; !writes &&
-		!(s.opt.Undeclared && !s.made[cell{op.Key, op.Value}] && PutsBack(&s.txns[u.txn], u.op)) {
+		!(s.opt.Undeclared && !s.made[op.Cell()] && PutsBack(&s.txns[u.txn], u.op)) {
 		return
 	}
 	for _, r := range s.dependents(u) {

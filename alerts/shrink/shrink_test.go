@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/alerts/shrink"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -180,7 +181,7 @@ func closed(t *testing.T, all, rest []record.Transaction, unseen bool) {
 			}
 			elements, _ := list.Elements(op.Value)
 			for _, e := range elements {
-				was, is := len(before[op.Key][e]), len(after[op.Key][e])
+				was, is := len(before[op.Key][e.String()]), len(after[op.Key][e.String()])
 				if is != was && !(unseen && was == 1 && is == 0) {
 					t.Fatalf("%s reads %s = %v; %d appended %s, %d are left", rest[i].ID, op.Key, op.Value, was, e, is)
 				}

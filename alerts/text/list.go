@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // listAround is how many elements are shown before and after the one that
@@ -13,10 +15,8 @@ const (
 	listMax    = 2*listAround + 4
 )
 
-// List is a list, given as the JSON texts of its elements, with what stands
-// around some places; of a short list everything, of a long one that and its
-// length: […, 41, 42, 43, …] (1000 elements).
-func List(elements []string, places ...int) string {
+// List is a list with what stands around some places; of a short list everything, of a long one that and its length: […, 41, 42, 43, …] (1000 elements).
+func List(elements []record.Value, places ...int) string {
 	shown := func(i int) bool {
 		return len(elements) <= listMax || len(places) == 0 && i < listMax ||
 			slices.ContainsFunc(places, func(p int) bool { return p-listAround <= i && i <= p+listAround })
@@ -47,8 +47,9 @@ func List(elements []string, places ...int) string {
 // elementMax is the most that is shown of an element, in runes.
 const elementMax = 24
 
-// Element is an element of a list, given as JSON text.
-func Element(e string) string {
+// Element is an element of a list.
+func Element(v record.Value) string {
+	e := v.String()
 	if s, cut := head(e, elementMax); cut {
 		return Printable(s+"…") + size(len(e))
 	}

@@ -73,23 +73,23 @@ func FuzzShown(f *testing.F) {
 }
 
 func TestList(t *testing.T) {
-	var long []string
+	var long []record.Value
 	for i := range 1000 {
-		long = append(long, strconv.Itoa(i))
+		long = append(long, record.Int(int64(i)))
 	}
 	for _, c := range []struct {
-		elements []string
+		elements []record.Value
 		places   []int
 		want     string
 	}{
 		{nil, nil, "[]"},
-		{[]string{"1", `"a"`}, []int{1}, `[1, "a"]`},
+		{[]record.Value{record.Int(1), record.String("a")}, []int{1}, `[1, "a"]`},
 		{long, []int{41, 42}, "[…, 39, 40, 41, 42, 43, 44, …] (1000 elements)"},
 		{long, []int{0}, "[0, 1, 2, …] (1000 elements)"},
 		{long, []int{2, 999}, "[0, 1, 2, 3, 4, …, 997, 998, 999] (1000 elements)"},
 		{long, nil, "[0, 1, 2, 3, 4, 5, 6, 7, …] (1000 elements)"},
 		{long, []int{-1}, "[0, 1, …] (1000 elements)"},
-		{[]string{"\"\x1b[2J\"", strings.Repeat("é", 100)}, nil, `["\x1b[2J", ` + strings.Repeat("é", 24) + "… (200 bytes)]"},
+		{[]record.Value{{Kind: record.KindList, Text: "\"\x1b[2J\""}, {Kind: record.KindNumber, Text: strings.Repeat("é", 100)}}, nil, `["\x1b[2J", ` + strings.Repeat("é", 24) + "… (200 bytes)]"},
 	} {
 		if got := text.List(c.elements, c.places...); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)

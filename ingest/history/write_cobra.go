@@ -67,8 +67,8 @@ type cobraWriter struct {
 	*writer
 	keys    map[string]uint64
 	numbers []uint64 // of sessions
-	wids    map[version]uint64
-	writers map[version]int // of the first that wrote it
+	wids    map[record.Cell]uint64
+	writers map[record.Cell]int // of the first that wrote it
 }
 
 func (c *cobraWriter) name(s int) string { return fmt.Sprintf("T%d.log", c.numbers[s]) }
@@ -82,7 +82,7 @@ func isMagic(n uint64) bool {
 }
 
 func newCobraWriter(w *writer) (*cobraWriter, error) {
-	c := &cobraWriter{writer: w, wids: map[version]uint64{}, writers: map[version]int{}}
+	c := &cobraWriter{writer: w, wids: map[record.Cell]uint64{}, writers: map[record.Cell]int{}}
 	// What has no commit in its log can only be at the end of it.
 	for t := range w.txns {
 		s := w.sessions[w.session[t]].txns
@@ -91,13 +91,13 @@ func newCobraWriter(w *writer) (*cobraWriter, error) {
 		}
 	}
 	own := true
-	holder := map[uint64]version{} // of an id of a write
+	holder := map[uint64]record.Cell{} // of an id of a write
 	for t := range w.txns {
 		for i, op := range w.txns[t].Ops {
 			if w.isInitial(op.Key, op.Value) {
 				continue
 			}
-			v := version{op.Key, op.Value}
+			v := op.Cell()
 			if op.Kind == record.Write {
 				if by, twice := c.writers[v]; twice {
 					return nil, w.cannot(t, i, "it writes %.40s to key %.80q, as transaction %.80q does: every write has an id of "+
@@ -152,7 +152,7 @@ func (c *cobraWriter) log(s int) []byte {
 	for _, t := range c.sessions[s].txns {
 		words('S', uint64(t)+1)
 		for _, op := range c.txns[t].Ops {
-			key, v := c.keys[op.Key], version{op.Key, op.Value}
+			key, v := c.keys[op.Key], op.Cell()
 			id := c.wids[v]
 			switch {
 			case op.Kind == record.Write:

@@ -22,12 +22,6 @@ import (
 //   - What transactions of unknown outcome read counts if they took effect, which
 //     they can't be known to have if nobody can have read from them.
 
-// version is a value at a key.
-type version struct {
-	key   string
-	value record.Value
-}
-
 // kindInitial is the kind of the initial value of a key of which the header does
 // not say what it held; its text is what was read.
 const kindInitial record.ValueKind = 255
@@ -152,7 +146,7 @@ func (w *writer) parts(op record.Op) []record.Value {
 func (w *writer) findCounting() {
 	w.counts = make([]bool, len(w.txns))
 	var todo []int
-	maybe := map[version][]int{} // what transactions of unknown outcome wrote, and which
+	maybe := map[record.Cell][]int{} // what transactions of unknown outcome wrote, and which
 	for t := range w.txns {
 		switch w.txns[t].Status {
 		case record.Committed:
@@ -161,7 +155,7 @@ func (w *writer) findCounting() {
 		case record.Unknown:
 			for _, op := range w.txns[t].Ops {
 				if op.Kind != record.Read {
-					v := version{op.Key, op.Value}
+					v := op.Cell()
 					maybe[v] = append(maybe[v], t)
 				}
 			}
@@ -175,7 +169,7 @@ func (w *writer) findCounting() {
 		todo = todo[:len(todo)-1]
 		for _, op := range w.external(t) {
 			for _, v := range w.parts(op) {
-				for _, by := range maybe[version{op.Key, v}] {
+				for _, by := range maybe[record.Cell{Key: op.Key, Value: v}] {
 					if by != t && !w.counts[by] {
 						w.counts[by] = true
 						todo = append(todo, by)
@@ -189,11 +183,11 @@ func (w *writer) findCounting() {
 // writersOf tells who wrote each value, and whether somebody made it: wrote it without having read it there before. Who
 // had may have put back what the key held at first; where that was aborted, it was there before, and nobody wrote it.
 func (w *writer) writersOf() func(key string, v record.Value) (by int, made bool) {
-	by, made := map[version]int{}, map[version]bool{}
+	by, made := map[record.Cell]int{}, map[record.Cell]bool{}
 	for t := range w.txns {
-		found, wrote := map[version]bool{}, map[string]bool{}
+		found, wrote := map[record.Cell]bool{}, map[string]bool{}
 		for _, op := range w.txns[t].Ops {
-			v := version{op.Key, op.Value}
+			v := op.Cell()
 			if op.Kind == record.Read {
 				found[v] = found[v] || !wrote[op.Key]
 				continue
@@ -212,8 +206,8 @@ func (w *writer) writersOf() func(key string, v record.Value) (by int, made bool
 		}
 	}
 	return func(key string, v record.Value) (int, bool) {
-		if t, ok := by[version{key, v}]; ok {
-			return t, made[version{key, v}]
+		if t, ok := by[record.Cell{Key: key, Value: v}]; ok {
+			return t, made[record.Cell{Key: key, Value: v}]
 		}
 		return byNobody, false
 	}

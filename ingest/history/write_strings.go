@@ -17,9 +17,9 @@ type stringsWriter struct {
 	*terms
 	own    bool // texts are the values themselves
 	texts  map[record.Value]string
-	found  map[version]version // by what an append wrote: what it read
-	wrote  map[version]int     // which transaction
-	shown  map[version]bool
+	found  map[record.Cell]record.Cell // by what an append wrote: what it read
+	wrote  map[record.Cell]int         // which transaction
+	shown  map[record.Cell]bool
 	length int // bytes put together so far
 }
 
@@ -28,7 +28,7 @@ const stringsMax = 1 << 30
 
 func writePorcupineKV(w *writer) error {
 	s := &stringsWriter{terms: newTerms(w, false), own: w.h.Format == porcupineKV, texts: map[record.Value]string{},
-		found: map[version]version{}, wrote: map[version]int{}, shown: map[version]bool{}}
+		found: map[record.Cell]record.Cell{}, wrote: map[record.Cell]int{}, shown: map[record.Cell]bool{}}
 	if !s.own {
 		w.note("values are texts from <1>, in the order in which they appear, so that a string shows what it was put " +
 			"together from")
@@ -100,7 +100,7 @@ func (s *stringsWriter) gatherOps(t int) error {
 		if op.Kind != record.Write {
 			continue
 		}
-		v := version{op.Key, op.Value}
+		v := op.Cell()
 		if by, twice := s.wrote[v]; twice && !s.w.isInitial(op.Key, op.Value) {
 			if _, appended := s.found[v]; appended || swap {
 				return s.w.cannot(t, -1, "it writes %.40s to key %.80q, as transaction %.80q does, and one of them appends: a "+
@@ -112,7 +112,7 @@ func (s *stringsWriter) gatherOps(t int) error {
 			if s.w.isInitial(op.Key, op.Value) {
 				return s.w.cannot(t, 1, "it gives a key back what it held at first, and an append can't")
 			}
-			s.found[v] = version{op.Key, txn.Ops[0].Value}
+			s.found[v] = txn.Ops[0].Cell()
 		}
 	}
 	return nil
@@ -122,7 +122,7 @@ func (s *stringsWriter) gatherOps(t int) error {
 func (s *stringsWriter) gatherShown() {
 	for t := range s.w.txns {
 		if txn := &s.w.txns[t]; len(txn.Ops) == 1 && txn.Ops[0].Kind == record.Read && txn.Status == record.Committed {
-			for v := (version{txn.Ops[0].Key, txn.Ops[0].Value}); !s.shown[v]; {
+			for v := txn.Ops[0].Cell(); !s.shown[v]; {
 				s.shown[v] = true
 				if before, ok := s.found[v]; ok {
 					v = before
@@ -139,13 +139,13 @@ func (s *stringsWriter) checkAppends() error {
 		if len(txn.Ops) < 2 {
 			continue
 		}
-		v := version{txn.Ops[1].Key, txn.Ops[1].Value}
+		v := txn.Ops[1].Cell()
 		if !s.shown[v] {
 			return s.w.cannot(t, 0, "no transaction that committed and only reads shows what it wrote, so that nothing would "+
 				"tell what it found")
 		}
-		if _, written := s.wrote[s.found[v]]; !written && !s.w.isInitial(v.key, s.found[v].value) {
-			return s.w.cannot(t, 0, "it found %.40s, which nobody wrote, and an append can't show that", s.found[v].value)
+		if _, written := s.wrote[s.found[v]]; !written && !s.w.isInitial(v.Key, s.found[v].Value) {
+			return s.w.cannot(t, 0, "it found %.40s, which nobody wrote, and an append can't show that", s.found[v].Value)
 		}
 	}
 	return nil
@@ -175,13 +175,13 @@ func (s *stringsWriter) quoted(op record.Op) string {
 func (s *stringsWriter) whole(t int, op record.Op) (string, error) {
 	var parts []string
 	length := 0
-	seen := map[version]bool{}
-	for v := (version{op.Key, op.Value}); ; {
+	seen := map[record.Cell]bool{}
+	for v := op.Cell(); ; {
 		if seen[v] {
 			return "", s.w.cannot(t, 0, "what it read was appended to itself, in a circle")
 		}
 		seen[v] = true
-		part := s.text(record.Op{Kind: record.Read, Key: v.key, Value: v.value})
+		part := s.text(record.Op{Kind: record.Read, Key: v.Key, Value: v.Value})
 		parts = append(parts, part)
 		length += len(part)
 		before, appended := s.found[v]

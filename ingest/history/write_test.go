@@ -26,12 +26,12 @@ func essence(h, whole *History, appends bool) string {
 	// Without appends a list is a value like any other.
 	w := &writer{h: whole, txns: whole.Transactions, spec: spec{lists: appends, scalars: true}, lists: listsOf(whole)}
 	order, sessions := sessionOrder(h)
-	keys, values := map[string]int{}, map[version]int{}
+	keys, values := map[string]int{}, map[record.Cell]int{}
 	name := func(key string, v record.Value) string {
-		if _, known := values[version{key, v}]; !known {
-			values[version{key, v}] = len(values)
+		if _, known := values[record.Cell{Key: key, Value: v}]; !known {
+			values[record.Cell{Key: key, Value: v}] = len(values)
 		}
-		return fmt.Sprint("v", values[version{key, v}])
+		return fmt.Sprint("v", values[record.Cell{Key: key, Value: v}])
 	}
 	var b strings.Builder
 	for _, s := range order {

@@ -90,6 +90,15 @@ type Op struct {
 	Where string // the predicate's text, empty for all others
 }
 
+// Cell is a value of a key, or an element of the list there.
+type Cell struct {
+	Key   string
+	Value Value
+}
+
+// Cell is what was read, written or appended.
+func (o *Op) Cell() Cell { return Cell{o.Key, o.Value} }
+
 // Transaction is one transaction as its client saw it.
 type Transaction struct {
 	DB      string // the history it belongs to; never empty once decoded

@@ -1,6 +1,8 @@
 package alerttest
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -56,8 +58,8 @@ func Missed(txns []record.Transaction) bool {
 	return false
 }
 
-func lists(txns []record.Transaction) map[string][][]string {
-	out := map[string][][]string{}
+func lists(txns []record.Transaction) map[string][][]record.Value {
+	out := map[string][][]record.Value{}
 	for i := range txns {
 		for _, op := range txns[i].Ops {
 			if es, ok := list.Elements(op.Value); ok && op.Kind == record.Read {
@@ -68,14 +70,16 @@ func lists(txns []record.Transaction) map[string][][]string {
 	return out
 }
 
-func isList(txns []record.Transaction, key string) bool { return times(txns, key, "") > 0 }
+func isList(txns []record.Transaction, key string) bool {
+	return slices.ContainsFunc(txns, func(t record.Transaction) bool { return len(list.Appended(t.Ops, key)) > 0 })
+}
 
-// times is how often an element is appended to a key; any, if it is empty.
-func times(txns []record.Transaction, key, text string) int {
+// times is how often an element is appended to a key.
+func times(txns []record.Transaction, key string, e record.Value) int {
 	n := 0
 	for i := range txns {
 		for _, op := range txns[i].Ops {
-			if op.Kind == record.Append && op.Key == key && (text == "" || op.Value.String() == text) {
+			if op.Kind == record.Append && op.Key == key && op.Value == e {
 				n++
 			}
 		}

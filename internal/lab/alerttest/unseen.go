@@ -6,7 +6,6 @@ import (
 
 	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
 )
@@ -86,34 +85,33 @@ func withoutUnseenReads(txns []record.Transaction) []record.Transaction {
 // list there are as many. One element each is the most general: what appends
 // several is two that follow each other at once.
 func WithUnseenAppenders(txns []record.Transaction) []record.Transaction {
-	type element struct{ key, text string }
-	known, lists, need := map[element]bool{}, map[string]bool{}, map[element]int{}
+	known, lists, need := map[record.Cell]bool{}, map[string]bool{}, map[record.Cell]int{}
 	for i := range txns {
 		for _, op := range txns[i].Ops {
 			if op.Kind == record.Append {
-				known[element{op.Key, op.Value.String()}] = true
+				known[op.Cell()] = true
 				lists[op.Key] = true
 			}
 		}
 	}
-	var order []element
+	var order []record.Cell
 	for i := range txns {
 		for _, op := range txns[i].Ops {
 			if op.Kind != record.Read || !lists[op.Key] {
 				continue
 			}
 			es, _ := list.Elements(op.Value)
-			count := map[string]int{}
-			for _, text := range es {
-				e := element{op.Key, text}
+			count := map[record.Value]int{}
+			for _, v := range es {
+				e := record.Cell{Key: op.Key, Value: v}
 				if known[e] {
 					continue
 				}
 				if need[e] == 0 {
 					order = append(order, e)
 				}
-				count[text]++
-				need[e] = max(need[e], count[text])
+				count[v]++
+				need[e] = max(need[e], count[v])
 			}
 		}
 	}
@@ -122,16 +120,8 @@ func WithUnseenAppenders(txns []record.Transaction) []record.Transaction {
 		for range need[e] {
 			id := fmt.Sprintf("unseen-%d", len(out))
 			out = append(out, record.Transaction{DB: record.DefaultDB, Session: id, ID: id,
-				Ops: []record.Op{{Kind: record.Append, Key: e.key, Value: value(e.text)}}})
+				Ops: []record.Op{{Kind: record.Append, Key: e.Key, Value: e.Value}}})
 		}
 	}
 	return out
-}
-
-func value(text string) record.Value {
-	v, err := codec.ParseValue([]byte(text))
-	if err != nil {
-		panic(fmt.Sprintf("%s: %v; can't happen, as it is part of a value", text, err))
-	}
-	return v
 }
