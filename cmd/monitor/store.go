@@ -57,42 +57,6 @@ func storeFailure(err error) error {
 	return environment(err)
 }
 
-// storeInfo is the JSON of store inspect.
-type storeInfo struct {
-	Path         string                   `json:"path"`
-	Schema       int                      `json:"schema"`
-	Bytes        storeBytes               `json:"bytes"`
-	Offsets      map[string]map[int]int64 `json:"offsets"` // source, partition: the next one
-	Histories    map[string]store.History `json:"histories"`
-	Journal      *storeJournal            `json:"journal"` // null if it is empty
-	Alerts       storeAlerts              `json:"alerts"`
-	Undelivered  map[string]int64         `json:"undelivered"` // by receiver
-	DeadLetters  map[string]int64         `json:"dead_letters"`
-	LettersGone  int64                    `json:"dead_letters_dropped"`
-	LettersBytes int64                    `json:"dead_letter_bytes"`
-}
-
-type storeBytes struct {
-	Disk    int64 `json:"disk"`
-	Journal int64 `json:"journal"`
-	Needed  int64 `json:"journal_needed"` // by a restart; the rest is evidence
-	Large   int64 `json:"large"`          // checkpoints and other large values
-}
-
-type storeJournal struct {
-	Entries int64  `json:"entries"`
-	First   uint64 `json:"first"`
-	Last    uint64 `json:"last"`
-	Needed  uint64 `json:"needed_from"`
-	From    string `json:"from"`
-	To      string `json:"to"`
-}
-
-type storeAlerts struct {
-	All     int64            `json:"all"`
-	ByState map[string]int64 `json:"by_state"`
-}
-
 func newStoreInspect() *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
@@ -105,8 +69,7 @@ dead letters. It does not read all of it: whether a store is whole, verify says.
 Exit status: 0; 2 not a store or damaged, 4 it can't be read or is in use.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			path := onePath(args)
-			st, err := openStore(path)
+			st, err := openStore(onePath(args))
 			if err != nil {
 				return err
 			}
@@ -115,21 +78,18 @@ Exit status: 0; 2 not a store or damaged, 4 it can't be read or is in use.`,
 			if err != nil {
 				return storeFailure(err)
 			}
-			shown := describeStore(path, info)
-			if shown.Bytes.Disk, err = store.DiskUse(path); err != nil {
-				return environment(err)
-			}
+			maps.DeleteFunc(info.Histories, func(db string, _ store.History) bool { return !app.HistoryInStore(db) })
 			err = st.Alerts(cmd.Context(), func(a store.Alert) bool {
-				shown.Alerts.ByState[alertState(a.Body)]++
+				info.Alerts.ByState[alertState(a.Body)]++
 				return true
 			})
 			if err != nil {
 				return storeFailure(err)
 			}
 			if out.json() {
-				return printJSON(cmd.OutOrStdout(), shown)
+				return printJSON(cmd.OutOrStdout(), info)
 			}
-			return shown.print(cmd.OutOrStdout())
+			return printInfo(cmd.OutOrStdout(), &info)
 		},
 	}
 	out.flags(cmd)
@@ -147,25 +107,6 @@ func alertState(body []byte) string {
 	return a.State
 }
 
-func describeStore(path string, info store.Info) storeInfo {
-	out := storeInfo{
-		Path: path, Schema: info.Schema,
-		Bytes:   storeBytes{Journal: info.JournalBytes, Needed: info.JournalNeeded, Large: info.LargeBytes},
-		Offsets: info.Offsets, Histories: info.Histories,
-		Alerts:      storeAlerts{All: info.Alerts, ByState: make(map[string]int64)},
-		Undelivered: info.Outbox, DeadLetters: info.Letters, LettersGone: info.DeadLettersDropped,
-		LettersBytes: info.DeadLetterBytes,
-	}
-	maps.DeleteFunc(out.Histories, func(db string, _ store.History) bool { return !app.HistoryInStore(db) })
-	if info.JournalEntries > 0 {
-		out.Journal = &storeJournal{Entries: info.JournalEntries, First: info.JournalFirst, Last: info.JournalLast,
-			Needed: max(info.JournalDrop, info.JournalFirst),
-			From:   time.Unix(0, info.JournalOldest).UTC().Format(time.RFC3339Nano),
-			To:     time.Unix(0, info.JournalNewest).UTC().Format(time.RFC3339Nano)}
-	}
-	return out
-}
-
 // byteSize is an amount of bytes for people.
 func byteSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
@@ -181,7 +122,7 @@ func amounts(m map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-func (s *storeInfo) print(w io.Writer) error {
+func printInfo(w io.Writer, s *store.Info) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(table, "%s\t%s\n", name, fmt.Sprintf(format, args...))

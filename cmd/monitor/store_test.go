@@ -115,7 +115,7 @@ func TestStoreCommands(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 
-	var info storeInfo
+	var info store.Info
 	if err := json.Unmarshal([]byte(want(exitOK, "", "store", "inspect", path, "--output", "json")), &info); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,19 +17,35 @@ import (
 
 // Info is what a store holds, for people.
 type Info struct {
-	Stats
-	Schema int
-	// Offsets by source and partition.
-	Offsets map[string]map[int]int64
-	// Histories that have a checkpoint, by name.
-	Histories map[string]History
-	// Letters counts dead letters by reason, Outbox what is to be delivered by
-	// receiver.
-	Letters map[string]int64
-	Outbox  map[string]int64
-	// JournalOldest and JournalNewest are times of entries, in Unix nanoseconds.
-	JournalOldest int64
-	JournalNewest int64
+	Path   string `json:"path"`
+	Schema int    `json:"schema"`
+	Bytes  struct {
+		Disk    int64 `json:"disk"`
+		Journal int64 `json:"journal"`
+		Needed  int64 `json:"journal_needed"` // by a restart; the rest is evidence
+		Large   int64 `json:"large"`          // checkpoints and other large values
+	} `json:"bytes"`
+	Offsets   map[string]map[int]int64 `json:"offsets"`   // source, partition: the next one
+	Histories map[string]History       `json:"histories"` // that have a checkpoint, by name
+	Journal   *Entries                 `json:"journal"`   // null if it is empty
+	Alerts    struct {
+		All     int64            `json:"all"`
+		ByState map[string]int64 `json:"by_state"` // to be filled in by who knows what alerts are
+	} `json:"alerts"`
+	Undelivered  map[string]int64 `json:"undelivered"`  // by receiver
+	DeadLetters  map[string]int64 `json:"dead_letters"` // by reason
+	LettersGone  int64            `json:"dead_letters_dropped"`
+	LettersBytes int64            `json:"dead_letter_bytes"`
+}
+
+// Entries are those of a journal.
+type Entries struct {
+	Entries int64  `json:"entries"`
+	First   uint64 `json:"first"`
+	Last    uint64 `json:"last"`
+	Needed  uint64 `json:"needed_from"`
+	From    string `json:"from"`
+	To      string `json:"to"`
 }
 
 // History is what a store has of one.
@@ -43,15 +60,24 @@ func (s *Badger) Inspect(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	info := Info{Stats: st, Schema: Schema, Offsets: make(map[string]map[int]int64), Histories: make(map[string]History),
-		Letters: make(map[string]int64), Outbox: make(map[string]int64)}
-	for i, g := range s.journal.snapshot() {
-		if i == 0 {
-			info.JournalOldest, info.JournalNewest = g.oldest, g.newest
-		}
-		info.JournalOldest, info.JournalNewest = min(info.JournalOldest, g.oldest), max(info.JournalNewest, g.newest)
+	info := Info{Path: s.opt.Path, Schema: Schema, Offsets: make(map[string]map[int]int64),
+		Histories: make(map[string]History), Undelivered: make(map[string]int64), DeadLetters: make(map[string]int64),
+		LettersGone: st.DeadLettersDropped, LettersBytes: st.DeadLetterBytes}
+	info.Bytes.Journal, info.Bytes.Needed, info.Bytes.Large = st.JournalBytes, st.JournalNeeded, st.LargeBytes
+	info.Alerts.All, info.Alerts.ByState = st.Alerts, make(map[string]int64)
+	if info.Bytes.Disk, err = DiskUse(s.opt.Path); err != nil {
+		return Info{}, err
 	}
-	err = s.DeadLetters(ctx, func(l DeadLetter) bool { info.Letters[l.Reason]++; return true })
+	oldest, newest := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, g := range s.journal.snapshot() {
+		oldest, newest = min(oldest, g.oldest), max(newest, g.newest)
+	}
+	if st.JournalEntries > 0 {
+		at := func(t int64) string { return time.Unix(0, t).UTC().Format(time.RFC3339Nano) }
+		info.Journal = &Entries{Entries: st.JournalEntries, First: st.JournalFirst, Last: st.JournalLast,
+			Needed: max(st.JournalDrop, st.JournalFirst), From: at(oldest), To: at(newest)}
+	}
+	err = s.DeadLetters(ctx, func(l DeadLetter) bool { info.DeadLetters[l.Reason]++; return true })
 	if err != nil {
 		return Info{}, err
 	}
@@ -61,7 +87,7 @@ func (s *Badger) Inspect(ctx context.Context) (Info, error) {
 			prefixCheckpoint: func(key, raw []byte) error { return s.history(txn, &info, key, raw) },
 			prefixOutbox: func(key, _ []byte) error {
 				receiver, _, err := cutName(key[1:])
-				info.Outbox[receiver]++
+				info.Undelivered[receiver]++
 				return err
 			},
 		} {
