@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -158,7 +160,7 @@ func enum[T fmt.Stringer](parse func(string) (T, bool), of ...string) scalar {
 	return own("word", func(s string) (T, error) {
 		v, ok := parse(s)
 		if !ok {
-			return v, fmt.Errorf("wants %s, not %q", orList(of), s)
+			return v, fmt.Errorf("wants %s, not %q", english.WordSeries(of, "or"), s)
 		}
 		return v, nil
 	}, of...)
@@ -167,14 +169,6 @@ func enum[T fmt.Stringer](parse func(string) (T, bool), of ...string) scalar {
 // named finds a value by its name.
 func named[T ~uint8](names []string) func(string) (T, bool) {
 	return func(s string) (T, bool) { return record.Named[T](names, s) }
-}
-
-// orList joins words as in "a, b or c".
-func orList(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
 // scalars are the types that have a written form of their own; strings, bools

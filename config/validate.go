@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -295,10 +297,10 @@ func (v *validator) atLeast(path string, d, least time.Duration) {
 func (v *validator) oneOf(path, s string) {
 	if of := words()[index.ReplaceAllString(path, "[]")]; !slices.Contains(of, s) {
 		if s == "" {
-			v.errorf(path, "is missing: one of %s", orList(of))
+			v.errorf(path, "is missing: one of %s", english.WordSeries(of, "or"))
 			return
 		}
-		v.errorf(path, "wants %s, not %q", orList(of), s)
+		v.errorf(path, "wants %s, not %q", english.WordSeries(of, "or"), s)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -414,11 +416,4 @@ func (t teller) casesSentence() string {
 		what, text.Count(len(t.v.Txns), "transaction", "transactions"))
 }
 
-func enumerate(words []string) string { return join(words, "and") }
-
-func join(words []string, last string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
-}
+func enumerate(words []string) string { return english.WordSeries(words, "and") }

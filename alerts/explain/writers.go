@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
@@ -24,7 +26,7 @@ func (t teller) names(ids []verdict.TxnID, and string) string {
 		}
 		words = append(words, t.txn(id))
 	}
-	return join(words, and)
+	return english.WordSeries(words, and)
 }
 
 // supposed is the edge of a cycle that supposes the writer of a read; false if

@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -69,7 +69,7 @@ type output struct {
 func (o *output) flags(cmd *cobra.Command) {
 	usage := "text, for people, or json"
 	if len(o.more) > 0 {
-		usage = "text, for people, json, " + strings.Join(o.more[:len(o.more)-1], ", ") + " or " + o.more[len(o.more)-1]
+		usage = "text, for people, json, " + english.WordSeries(o.more, "or")
 	}
 	cmd.Flags().StringVar(&o.format, "output", "text", usage)
 	offer(cmd, "output", false, append([]string{"text", "json"}, o.more...))
@@ -81,8 +81,7 @@ func (o *output) flags(cmd *cobra.Command) {
 func (o *output) check() error {
 	forms := append([]string{"text", "json"}, o.more...)
 	if !slices.Contains(forms, o.format) {
-		return unusablef("--output: wants %s or %s, not %q", strings.Join(forms[:len(forms)-1], ", "), forms[len(forms)-1],
-			o.format)
+		return unusablef("--output: wants %s, not %q", english.WordSeries(forms, "or"), o.format)
 	}
 	return nil
 }

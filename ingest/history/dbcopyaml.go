@@ -12,6 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -147,13 +149,13 @@ func (d *dbcopYAML) number(field string, n *yaml.Node) uint64 {
 func (d *dbcopYAML) fields(n *yaml.Node, names ...string) []*yaml.Node {
 	out := make([]*yaml.Node, len(names))
 	if n.Kind != yaml.MappingNode {
-		d.refuse(n, reject.New(reject.WrongType, "want a mapping with %s", list(names)))
+		d.refuse(n, reject.New(reject.WrongType, "want a mapping with %s", english.WordSeries(names, "and")))
 	}
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		field := n.Content[i]
 		switch at := slices.Index(names, field.Value); {
 		case at < 0:
-			d.refuse(field, reject.In(brief(field.Value), reject.UnknownField, "want a mapping with %s", list(names)))
+			d.refuse(field, reject.In(brief(field.Value), reject.UnknownField, "want a mapping with %s", english.WordSeries(names, "and")))
 		case out[at] != nil:
 			d.refuse(field, reject.In(names[at], reject.DuplicateField, "the field is there twice"))
 		default:
@@ -162,7 +164,7 @@ func (d *dbcopYAML) fields(n *yaml.Node, names ...string) []*yaml.Node {
 	}
 	for i := range out {
 		if out[i] == nil {
-			d.refuse(n, reject.In(names[i], reject.MissingField, "want a mapping with %s", list(names)))
+			d.refuse(n, reject.In(names[i], reject.MissingField, "want a mapping with %s", english.WordSeries(names, "and")))
 			out[i] = &yaml.Node{}
 		}
 	}

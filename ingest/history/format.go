@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"strings"
+
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -105,19 +106,13 @@ func (in *input) choose() (*format, error) {
 		return nil, err
 	}
 	return nil, in.reject(reject.ForeignBytes, "the bytes, beginning with %s, are of no format that is recognised: %s",
-		excerpt(head), list(Formats()))
+		excerpt(head), english.WordSeries(Formats(), "and"))
 }
 
 // excerpt shows the beginning of foreign bytes.
 func excerpt(head []byte) string {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n"))
 	return fmt.Sprintf("%.40q", line)
-}
-
-// list is "a, b and c".
-func list(names []string) string {
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // firstLine is the first line of head that is not blank, without what surrounds it.

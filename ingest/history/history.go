@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
@@ -77,7 +79,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.RecordMax = codec.SizeDefault
 	}
 	if o.Format != Auto && find(o.Format) == nil {
-		return o, reject.New(reject.Unsupported, "no format is called %q: want auto, %s", o.Format, list(Formats()))
+		return o, reject.New(reject.Unsupported, "no format is called %q: want auto, %s", o.Format, english.WordSeries(Formats(), "and"))
 	}
 	return o, nil
 }

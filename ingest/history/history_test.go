@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -413,8 +414,8 @@ func TestRefusals(t *testing.T) {
 		{"empty gzip", gzipBytes(t, nil), Options{}, "h: the file is empty (empty-input)"},
 		{"blanks", []byte(" \n\n"), Options{Format: "isowatch"}, "h: there is no transaction in the file (empty-input)"},
 		{"header only", []byte(`{"history":{}}`), Options{}, "h: there is no transaction in the file (empty-input)"},
-		{"foreign", []byte("# Read me\nplease"), Options{}, `h: the bytes, beginning with "# Read me", are of no format that is recognised: ` + list(Formats()) + ` (foreign-bytes)`},
-		{"unknown format", []byte(line), Options{Format: "xml"}, `no format is called "xml": want auto, ` + list(Formats()) + ` (unsupported)`},
+		{"foreign", []byte("# Read me\nplease"), Options{}, `h: the bytes, beginning with "# Read me", are of no format that is recognised: ` + english.WordSeries(Formats(), "and") + ` (foreign-bytes)`},
+		{"unknown format", []byte(line), Options{Format: "xml"}, `no format is called "xml": want auto, ` + english.WordSeries(Formats(), "and") + ` (unsupported)`},
 		{"bad record", []byte(line + "\n" + `{"session":"a","status":"committed","ops":[["w","x",1],["r",7,1]]}` + "\n"), Options{},
 			`h:3: field ops[1][1]: want a string for the key, not a number (wrong-type)`},
 		{"bad header", []byte(`{"history":{"initial":7}}` + "\n" + line), Options{}, `h:1: field history.initial: want a string`},

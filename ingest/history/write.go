@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -76,7 +78,7 @@ func Write(out io.Writer, h *History, opt WriteOptions) (notes []string, err err
 	f := find(opt.Format)
 	if f == nil {
 		return nil, reject.New(reject.Unsupported, "no format that can be written is called %q: want %s", opt.Format,
-			list(WrittenFormats()))
+			english.WordSeries(WrittenFormats(), "and"))
 	}
 	w, err := newWriter(h, f.spec, opt)
 	if err != nil {

@@ -364,7 +364,7 @@ func (m *Monitor) Result() string {
 	m.mu.Unlock()
 	found := "no anomaly"
 	if n > 0 { // the end tells how many anomalies they come down to
-		found = humanize.Comma(int64(n)) + " " + english.PluralWord(n, "alert of an anomaly", "alerts of anomalies")
+		found = english.Plural(n, "alert of an anomaly", "alerts of anomalies")
 	}
 	if m.options.Publish != nil {
 		found = fmt.Sprintf("%s records sent, %s lost", humanize.Comma(m.Recorded()), humanize.Comma(m.Dropped()))

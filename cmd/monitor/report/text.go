@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
@@ -307,12 +307,4 @@ func idList(ids []string) string {
 }
 
 // count writes "1 key" or "2,000 keys".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if s, ok := strings.CutSuffix(what, "y"); ok && !strings.HasSuffix(what, "key") {
-		what = s + "ie"
-	}
-	return humanize.Comma(int64(n)) + " " + what + "s"
-}
+func count(n int, what string) string { return english.Plural(n, what, "") }
