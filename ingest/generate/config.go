@@ -114,12 +114,14 @@ type Config struct {
 	Operations   int // 8 per transaction, with Append at most; Mini, Lightweight and CTwitter have their own
 	// Keys is how many keys there are, 10000; with Append, how many lists at a
 	// time; with CTwitter, how many users; with Predicates, how many rows; with Booking, for how many bookings there is
-	// room; with Unique, how many names. Beyond 4 million they are not tabled, and memory depends on how many of them are written instead.
+	// room; with Unique, how many names. Beyond 4 million they are not tabled, and memory depends on how many of them
+	// are written instead.
 	Keys int
 
 	Workload Workload
 	// ReadShare is the share of operations that read, for General, and of
-	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank, Ranges and those that have rows. Mini and CTwitter ignore it. NoReads makes it 0, as the zero value stands for one half.
+	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank, Ranges and those that have rows. Mini
+	// and CTwitter ignore it. NoReads makes it 0, as the zero value stands for one half.
 	ReadShare    float64
 	NoReads      bool
 	Distribution Distribution
@@ -247,11 +249,12 @@ var presets = []Preset{
 		"those that overlap are read; from pc on", func(c *Config) {
 		c.Workload, c.ReadShare, c.Operations, c.Keys = Booking, 0.3, 2, 300
 	}},
-	{"queue", "jobs are put into queues, one that waits is taken, those taken are deleted, or those that wait are read; from " +
-		"pc on",
-		func(c *Config) { c.Workload, c.ReadShare, c.Operations, c.Keys = Queue, 0.3, 2, 300 }},
-	{"unique", "a row is inserted if a read finds none of its name, or updated or else inserted, rows are deleted by their " +
-		"name, or read; from pc on", func(c *Config) {
+	{"queue", "jobs are put into queues, one that waits is taken, those taken are deleted, or those that wait are " +
+		"read; from pc on", func(c *Config) {
+		c.Workload, c.ReadShare, c.Operations, c.Keys = Queue, 0.3, 2, 300
+	}},
+	{"unique", "a row is inserted if a read finds none of its name, or updated or else inserted, rows are deleted by " +
+		"their name, or read; from pc on", func(c *Config) {
 		c.Workload, c.ReadShare, c.Operations, c.Keys = Unique, 0.3, 2, 300
 	}},
 	{"mini", "MTC's mini-transactions: one key or two are read, and some of what was read is written",

@@ -154,7 +154,7 @@ func (d *Drawer) appends(n int) {
 // mix adds a transaction of another workload, or one that uses registers and
 // lists.
 func (d *Drawer) mix(n int) {
-	switch d.rng.IntN(5) {
+	switch d.rng.IntN(6) { // more are to take than there are jobs, so that they meet
 	case 0:
 		d.general(n)
 	case 1:
@@ -325,7 +325,7 @@ func (d *Drawer) queue(n int) {
 		return
 	}
 	done := Tuple{queue, taken}
-	switch d.rng.IntN(5) {
+	switch d.rng.IntN(6) { // more are to take than there are jobs, so that they meet
 	case 0:
 		d.steps = append(d.steps, Step{Kind: record.PredicateWrite, Low: done, High: done})
 	case 1, 2:

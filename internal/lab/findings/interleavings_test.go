@@ -1,0 +1,282 @@
+//go:build unix
+
+package findings
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/isowatch/isowatch/internal/lab/databases"
+	"github.com/isowatch/isowatch/internal/lab/golden"
+	"github.com/isowatch/isowatch/internal/servers"
+)
+
+const interleavings = "../../../testdata/interleavings"
+
+var (
+	scriptDatabase = regexp.MustCompile(`(?m)^-- database: (\w+)$`)
+	scriptLine     = regexp.MustCompile(`^(.*;) -- (T\d)\b.*$`)
+)
+
+// What each interleaving of testdata/interleavings says came of its statements is what comes of them, in the order in
+// which they stand, at a real server; -update writes it.
+func TestInterleavings(t *testing.T) {
+	files := scripts(t)
+	for name, start := range map[string]func(t *testing.T) *server{"postgres": scriptPostgres, "mariadb": scriptMariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := start(t)
+			for _, file := range slices.Sorted(maps.Keys(files)) {
+				if scriptDatabase.FindStringSubmatch(files[file])[1] == name {
+					golden.Check(t, file, at.play(t, files[file]))
+				}
+			}
+		})
+	}
+}
+
+// scripts are the interleavings, by their files.
+func scripts(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(interleavings + "/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d interleavings, %v", len(files), err)
+	}
+	out := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[file] = string(text)
+	}
+	return out
+}
+
+// server is one that interleavings are played at.
+type server struct {
+	connect func() connection
+	admin   connection
+	id      string // a query: the number of a connection
+	waits   string // a query: how many locks a connection waits for
+	// stale is for how long the server tells what it has told of that.
+	stale time.Duration
+}
+
+// connection runs a statement, and returns the rows that came, or how many it met.
+type connection func(ctx context.Context, text string) (rows [][]string, met int64, err error)
+
+func scriptPostgres(t *testing.T) *server {
+	p, err := servers.NewPostgres(t.Context(), folder(t), servers.PostgresOptions{})
+	missing(t, err)
+	t.Cleanup(p.Close)
+	connect := func() connection {
+		c, err := pgx.Connect(t.Context(), "postgres://postgres@"+p.Primary.Addr+"/postgres?sslmode=disable")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(ctx context.Context, text string) (rows [][]string, met int64, err error) {
+			results, err := c.PgConn().Exec(ctx, text).ReadAll()
+			for _, r := range results {
+				met = r.CommandTag.RowsAffected()
+				for _, row := range r.Rows {
+					rows = append(rows, texts(row))
+				}
+			}
+			return rows, met, err
+		}
+	}
+	return &server{connect: connect, admin: connect(), id: "select pg_backend_pid()",
+		waits: "select cardinality(pg_blocking_pids(%s))"}
+}
+
+func scriptMariaDB(t *testing.T) *server {
+	m, err := databases.NewMariaDB(t.Context(), folder(t), databases.MariaDBOptions{Nodes: 1})
+	missing(t, err)
+	t.Cleanup(m.Close)
+	db, err := sql.Open("mysql", "root@tcp("+m.Nodes[0].Addr+")/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	connect := func() connection {
+		c, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := func(ctx context.Context, text string) (all [][]string, met int64, err error) {
+			if !strings.HasPrefix(text, "select") {
+				result, err := c.ExecContext(ctx, text)
+				if err == nil {
+					met, err = result.RowsAffected()
+				}
+				return nil, met, err
+			}
+			rows, err := c.QueryContext(ctx, text)
+			if err != nil {
+				return nil, 0, err
+			}
+			defer rows.Close()
+			columns, err := rows.Columns()
+			for err == nil && rows.Next() {
+				row, into := make([][]byte, len(columns)), make([]any, len(columns))
+				for i := range row {
+					into[i] = &row[i]
+				}
+				err = rows.Scan(into...)
+				all = append(all, texts(row))
+			}
+			return all, 0, errors.Join(err, rows.Err())
+		}
+		for _, text := range []string{"create database if not exists canary", "use canary"} {
+			if _, _, err := run(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return run
+	}
+	return &server{connect: connect, admin: connect(), id: "select connection_id()", stale: 100 * time.Millisecond,
+		waits: "select count(*) from information_schema.innodb_trx where trx_mysql_thread_id = %s and trx_state = 'LOCK WAIT'"}
+}
+
+func texts(row [][]byte) (out []string) {
+	for _, cell := range row {
+		out = append(out, string(cell))
+	}
+	return out
+}
+
+// ask is what a query returns, in one row and column.
+func (s *server) ask(t *testing.T, of connection, query string) string {
+	t.Helper()
+	rows, _, err := of(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows[0][0]
+}
+
+// played is a session of an interleaving.
+type played struct {
+	name    string
+	run     connection
+	id      string
+	answers chan string // to the statements that it was asked for last
+	blocked bool
+}
+
+// play does what a script says, and returns it with what came of each statement.
+func (s *server) play(t *testing.T, script string) string {
+	t.Helper()
+	if _, _, err := s.admin(t.Context(), "drop table if exists test"); err != nil {
+		t.Fatal(err)
+	}
+	sessions := map[string]*played{}
+	var out strings.Builder
+	for line := range strings.Lines(script) {
+		line = strings.TrimSuffix(line, "\n")
+		parts := scriptLine.FindStringSubmatch(line)
+		switch {
+		case parts == nil && line != "" && !strings.HasPrefix(line, "--"):
+			if _, _, err := s.admin(t.Context(), line); err != nil {
+				t.Fatal(err)
+			}
+			fallthrough
+		case parts == nil:
+			out.WriteString(line + "\n")
+			continue
+		}
+		p := sessions[parts[2]]
+		if p == nil {
+			p = &played{name: parts[2], run: s.connect(), answers: make(chan string, 1)}
+			p.id = s.ask(t, p.run, s.id)
+			sessions[p.name] = p
+		}
+		if p.blocked {
+			t.Fatalf("%s waits still: %s", p.name, line)
+		}
+		go func() { p.answers <- p.do(t.Context(), parts[1]) }()
+		said := []string{parts[2]}
+		if answer, ended := s.await(t, p); !ended {
+			said = append(said, "BLOCKS")
+		} else if answer != "" {
+			said = append(said, strings.ToUpper(answer[:1])+answer[1:])
+		}
+		for _, name := range slices.Sorted(maps.Keys(sessions)) {
+			if b := sessions[name]; b != p && b.blocked {
+				if answer, ended := s.await(t, b); ended && answer != "" {
+					said = append(said, "Unblocks "+name+", which "+answer)
+				} else if ended {
+					said = append(said, "Unblocks "+name)
+				}
+			}
+		}
+		out.WriteString(parts[1] + " -- " + strings.Join(said, ". ") + "\n")
+	}
+	return out.String()
+}
+
+// await waits until a session is answered, or waits for another's lock.
+func (s *server) await(t *testing.T, p *played) (answer string, ended bool) {
+	t.Helper()
+	for {
+		select {
+		case answer = <-p.answers:
+			p.blocked = false
+			return answer, true
+		case <-time.After(s.stale + 10*time.Millisecond):
+		}
+		if p.blocked = s.ask(t, s.admin, fmt.Sprintf(s.waits, p.id)) != "0"; p.blocked {
+			return "", false
+		}
+	}
+}
+
+// do runs statements, and says what came of the last one as the format hermitage-sql reads it.
+func (p *played) do(ctx context.Context, statements string) string {
+	var rows [][]string
+	var met int64
+	var err error
+	verb := ""
+	for text := range strings.SplitSeq(strings.TrimSuffix(statements, ";"), ";") {
+		text = strings.TrimSpace(text)
+		verb, _, _ = strings.Cut(text, " ")
+		if rows, met, err = p.run(ctx, text); err != nil {
+			message := err.Error()
+			if said := new(pgconn.PgError); errors.As(err, &said) {
+				message = said.Message
+			} else if said := new(mysql.MySQLError); errors.As(err, &said) {
+				message = said.Message
+			}
+			return "prints an error: " + message
+		}
+	}
+	var found []string
+	for _, row := range rows {
+		found = append(found, strings.Join(row, " => "))
+	}
+	slices.Sort(found)
+	switch {
+	case len(found) > 0:
+		return "returns " + strings.Join(found, ", ")
+	case verb == "select":
+		return "returns nothing"
+	case met == 0 && (verb == "update" || verb == "delete"):
+		return verb + "s nothing"
+	}
+	return ""
+}

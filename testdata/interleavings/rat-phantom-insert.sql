@@ -1,0 +1,13 @@
+-- RAT, a phantom: T1 reads twice by one condition, and finds a row that T2 has inserted in between.
+-- database: postgres
+-- holds: rc
+
+create table test (id int primary key, value int);
+insert into test (id, value) values (1, 10), (2, 20);
+begin; set transaction isolation level read committed; -- T1
+select * from test where value = 30; -- T1. Returns nothing
+begin; set transaction isolation level read committed; -- T2
+insert into test (id, value) values (3, 30); -- T2
+commit; -- T2
+select * from test where value = 30; -- T1. Returns 3 => 30
+commit; -- T1
