@@ -425,7 +425,8 @@ func closed(v verdict.Violation, txns []record.Transaction, ctx Context) []recor
 			return true
 		}
 		es, _ := list.Elements(op.Value)
-		return !slices.ContainsFunc(es, func(e record.Value) bool { return w.elements[record.Cell{Key: op.Key, Value: e}] == 0 })
+		nobodys := func(e record.Value) bool { return w.elements[record.Cell{Key: op.Key, Value: e}] == 0 }
+		return !slices.ContainsFunc(es, nobodys)
 	}
 	out := slices.Clone(txns)
 	for i := range out {

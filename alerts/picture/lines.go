@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 
@@ -133,10 +132,7 @@ func clip(s string, bytes int) (string, bool) {
 	if len(s) <= bytes {
 		return s, false
 	}
-	for bytes > 0 && !utf8.RuneStart(s[bytes]) {
-		bytes--
-	}
-	return s[:bytes], true
+	return strings.ToValidUTF8(s[:bytes], ""), true
 }
 
 // printable is the beginning of a text of any length, on one line.

@@ -15,7 +15,8 @@ const (
 	listMax    = 2*listAround + 4
 )
 
-// List is a list with what stands around some places; of a short list everything, of a long one that and its length: […, 41, 42, 43, …] (1000 elements).
+// List is a list with what stands around some places; of a short list everything, of a long one that and its length:
+// […, 41, 42, 43, …] (1000 elements).
 func List(elements []record.Value, places ...int) string {
 	shown := func(i int) bool {
 		return len(elements) <= listMax || len(places) == 0 && i < listMax ||

@@ -87,14 +87,7 @@ func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	s = s[:most-len(ellipsis)]
-	for len(s) > 0 {
-		if r, n := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || n > 1 {
-			break
-		}
-		s = s[:len(s)-1]
-	}
-	return s + ellipsis
+	return strings.ToValidUTF8(s[:most-len(ellipsis)], "") + ellipsis
 }
 
 const ellipsis = "…"
