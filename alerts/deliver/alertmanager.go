@@ -99,9 +99,7 @@ func (a *Alertmanager) Notify(ctx context.Context, body []byte, _ string) (time.
 // alert is a notice as an alert.
 func (a *Alertmanager) alert(n *notice, now time.Time) amAlert {
 	out := amAlert{
-		Labels: labels(n.group(), n.DB, n.Level, n.Name, string(n.Severity), n.Notification.Kind),
-		Annotations: annotations(n.title(), n.Summary, n.Explanation, n.ID, strings.Join(n.parts(), "\n"), n.Keys,
-			n.Notification.Count),
+		Labels: labels(n), Annotations: annotations(n),
 		StartsAt: n.since(), EndsAt: now.Add(a.hold), GeneratorURL: n.link(),
 	}
 	if n.Notification.Since == 0 {
@@ -235,30 +233,30 @@ func (a *Alertmanager) send(ctx context.Context, alerts []amAlert) (time.Duratio
 // labels are what an alert is, as Alertmanager sees it: nothing in them changes from
 // one notice about a group to the next, but for its severity. Empty ones are left out,
 // as an Alertmanager does.
-func labels(group, db, level, name, severity string, kind life.Kind) map[string]string {
-	l := map[string]string{"alertname": alertName(name)}
-	for label, value := range map[string]string{"group": group, "db": db, "level": level, "name": name,
-		"severity": severity} {
+func labels(n *notice) map[string]string {
+	l := map[string]string{"alertname": alertName(n.Name)}
+	for label, value := range map[string]string{"group": n.group(), "db": n.DB, "level": n.Level, "name": n.Name,
+		"severity": string(n.Severity)} {
 		if value != "" {
 			l[label] = clean(value)
 		}
 	}
-	if kind == life.KindSummary || kind == life.KindTest {
+	if kind := n.Notification.Kind; kind == life.KindSummary || kind == life.KindTest {
 		l["alertname"], l["kind"] = "Isowatch"+camel(string(kind)), string(kind)
 		delete(l, "name") // of one of many
 	}
 	return l
 }
 
-func annotations(title, summary, explanation, id, parts string, keys []string, count int64) map[string]string {
+func annotations(n *notice) map[string]string {
 	out := map[string]string{}
-	for name, value := range map[string]string{"title": title, "parts": parts, "summary": summary,
-		"description": explanation, "alert": id, "keys": listed(keys, 16)} {
+	for name, value := range map[string]string{"title": n.title(), "parts": strings.Join(n.parts(), "\n"),
+		"summary": n.Summary, "description": n.Explanation, "alert": n.ID, "keys": listed(n.Keys, 16)} {
 		if value != "" {
 			out[name] = text.Cut(lines(value), annotationMax)
 		}
 	}
-	if count > 0 {
+	if count := n.Notification.Count; count > 0 {
 		out["count"] = fmt.Sprint(count)
 	}
 	return out
@@ -288,12 +286,7 @@ func camel(name string) string {
 	return text.Cut(b.String(), labelMax/2)
 }
 
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // identity is an alert's labels as one text.
 func identity(a amAlert) string { return string(encode(a.Labels)) }

@@ -212,20 +212,14 @@ func lines(s string) string {
 	return strings.Join(all, "\n")
 }
 
-// few are the first of all, made fit to be shown, and how many are left out.
-func few(all []string, limit int) (shown []string, left int) {
-	shown = make([]string, 0, min(len(all), limit))
+// listed are the first of all, made fit to be shown, and how many are left out.
+func listed(all []string, limit int) string {
+	var shown []string
 	for _, s := range all[:min(len(all), limit)] {
 		shown = append(shown, text.Name(s))
 	}
-	return shown, len(all) - len(shown)
-}
-
-// listed is few as text.
-func listed(all []string, limit int) string {
-	shown, left := few(all, limit)
 	out := strings.Join(shown, ", ")
-	if left > 0 {
+	if left := len(all) - len(shown); left > 0 {
 		out += fmt.Sprintf(" and %d more", left)
 	}
 	return out
