@@ -200,19 +200,12 @@ func (l *Life) summary(over []*group) News {
 // foremost is the group that stands for several: of the anomalies, or if there are none
 // of the conditions, the worst, and of these the first. It is as bad as the worst of all.
 func foremost(all []*group) Group {
-	var out *group
-	worst := all[0].Severity
-	for _, g := range all {
-		if out == nil || g.operational() != out.operational() && out.operational() || g.operational() == out.operational() &&
-			rank(g.Severity) > rank(out.Severity) {
-			out = g
-		}
-		if rank(g.Severity) > rank(worst) {
-			worst = g.Severity
-		}
+	of := worst(all)
+	if anomalies := slices.DeleteFunc(slices.Clone(all), (*group).operational); len(anomalies) > 0 {
+		severity := of.Severity
+		of = worst(anomalies)
+		of.Severity = severity
 	}
-	of := out.Group
-	of.Severity = worst
 	return of
 }
 
@@ -313,13 +306,7 @@ func (l *Life) resolved(over []*group) News {
 
 // worst is the worst group, and of these the first.
 func worst(all []*group) Group {
-	out := all[0]
-	for _, g := range all {
-		if rank(g.Severity) > rank(out.Severity) {
-			out = g
-		}
-	}
-	return out.Group
+	return slices.MaxFunc(all, func(a, b *group) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) }).Group
 }
 
 // bury has a notice say that a group is over.
