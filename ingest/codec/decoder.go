@@ -1,8 +1,6 @@
 package codec
 
 import (
-	"strconv"
-
 	"github.com/isowatch/isowatch/ingest/codec/intern"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -172,8 +170,7 @@ func (d *Decoder) finish(t *record.Transaction, given uint) *reject.Error {
 		t.DB = record.DefaultDB
 	}
 	if given&fieldID == 0 && t.HasSeq {
-		d.id = append(append(d.id[:0], t.Session...), '#')
-		d.id = strconv.AppendInt(d.id, t.Seq, 10)
+		d.id = record.AppendSequenceID(d.id[:0], t.Session, t.Seq)
 		t.ID = string(d.id)
 	}
 	return nil

@@ -97,8 +97,7 @@ func (m *builder) op(kind record.OpKind, key uint64, v record.Value) {
 // transaction ends the transaction at hand, number seq (from 1) of its
 // session: s3#17.
 func (m *builder) transaction(session string, seq int, status record.Status) record.Transaction {
-	m.buf = append(append(m.buf[:0], session...), '#')
-	m.buf = strconv.AppendInt(m.buf, int64(seq), 10)
+	m.buf = record.AppendSequenceID(m.buf[:0], session, int64(seq))
 	return record.Transaction{DB: record.DefaultDB, Session: session, Seq: int64(seq), HasSeq: true,
 		ID: m.texts.String(m.buf), Status: status, Ops: m.take()}
 }

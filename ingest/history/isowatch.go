@@ -102,15 +102,18 @@ func readIsowatch(in *input) ([]History, error) {
 func cut(in *input, work chan<- chunk, order chan<- chan batch, free <-chan []byte, quit <-chan struct{}) {
 	line, offset := int64(1), int64(0)
 	first := true
-	hand := func(c chunk) bool {
-		c.done = make(chan batch, 1)
+	put := func(done chan batch) bool {
 		select {
-		case order <- c.done:
+		case order <- done:
+			return true
 		case <-quit:
 			return false
 		}
-		if c.data == nil {
-			return true
+	}
+	hand := func(c chunk) bool {
+		c.done = make(chan batch, 1)
+		if !put(c.done) {
+			return false
 		}
 		work <- c // is being read from until it is closed
 		return true
@@ -118,10 +121,7 @@ func cut(in *input, work chan<- chunk, order chan<- chan batch, free <-chan []by
 	fail := func(err error) {
 		done := make(chan batch, 1)
 		done <- batch{err: err}
-		select {
-		case order <- done:
-		case <-quit:
-		}
+		put(done)
 	}
 	if mark, _ := in.r.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
 		n, _ := in.r.Discard(len(byteOrderMark))

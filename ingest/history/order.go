@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -61,14 +62,9 @@ func (l *lined) sortSessions(in *input) error {
 		s := l.txns[i].Session
 		places[s] = append(places[s], i)
 	}
-	names := make([]string, 0, len(places))
-	for s := range places {
-		names = append(names, s)
-	}
 	// In the order of first lines, so that the same error is found first.
-	slices.SortFunc(names, func(a, b string) int { return places[a][0] - places[b][0] })
-	for _, s := range names {
-		if err := l.sortSession(in, places[s]); err != nil {
+	for _, of := range slices.SortedFunc(maps.Values(places), func(a, b []int) int { return a[0] - b[0] }) {
+		if err := l.sortSession(in, of); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package protobuf
 
 import (
 	"bytes"
-	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/assemble"
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -122,7 +121,7 @@ func (d *Decoder) open(b []byte) (kind uint64, body cursor) {
 }
 
 func (d *Decoder) sequenceID(session []byte, seq int64) []byte {
-	d.id = strconv.AppendInt(append(append(d.id[:0], session...), '#'), seq, 10)
+	d.id = record.AppendSequenceID(d.id[:0], session, seq)
 	return d.id
 }
 
