@@ -285,9 +285,24 @@ func TestFewFiles(t *testing.T) {
 		return errors.Join(s.Commit(t.Context(), round(1)), s.Spill(t.Context(), "a", spills(1)))
 	}
 	defer limit(was.Cur)
-	limit(64)
-	if err := write(); err == nil || strings.Count(err.Error(), "ulimit") != 2 {
-		t.Errorf("with few files: %v", err)
+	limit(256)
+	var taken []*os.File // by somebody else, to the last one
+	for {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			break
+		}
+		defer f.Close()
+		taken = append(taken, f)
+	}
+	for _, left := range []int{0, 50} {
+		for range left {
+			taken[0].Close()
+			taken = taken[1:]
+		}
+		if err := write(); err == nil || strings.Count(err.Error(), "ulimit") != 2 {
+			t.Errorf("with %d files more: %v", left, err)
+		}
 	}
 	limit(was.Cur)
 	if err := write(); err != nil {
