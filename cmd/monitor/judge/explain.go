@@ -78,18 +78,36 @@ func (x *explainer) first(v verdict.Result) report.Result {
 		}
 		return r
 	}
-	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
-	ctx.Judge, ctx.Find, ctx.OneKey = nil, nil, x.single
-	alert, _ := alerts.New(v.Violations[0], ctx) // its records are all at hand
-	a := Anomaly(alert.Unfinished())
-	a.Same, a.Level = alert.ID, v.Level.String()
+	alert, err := x.asFound(v.Violations[0], judgeLeast)
+	a := Anomaly(alert)
+	a.Same = alert.ID
+	if err != nil {
+		a.Level = v.Level.String() // a weaker one was not tried
+		r.Notes = append(r.Notes, hurry(1))
+	}
 	r.Anomalies = append(r.Anomalies, a)
-	r.Notes = append(r.Notes, hurry(1))
 	if n := len(v.Violations) - 1; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d more anomalies are not shown: the limit was reached before they were "+
 			"explained", n))
 	}
 	return r
+}
+
+// asFound is the alert of a violation, with evidence that was not made small; an error says that so many steps, which it
+// has whatever the limits, did not show that it proves.
+func (x *explainer) asFound(v verdict.Violation, steps int) (alerts.Alert, error) {
+	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
+	var proving *Prover
+	proving = NewProver(func() verdict.Reason {
+		if proving.All() > steps {
+			return verdict.Timeout
+		}
+		return verdict.NoReason
+	}, 1)
+	ctx.Judge, ctx.Find, ctx.Budget, ctx.OneKey = proving.Judge, nil, proving, x.single
+	alert, err := alerts.New(v, ctx)
+	x.left -= proving.All()
+	return alert.Unfinished(), err
 }
 
 // hurry is the note on anomalies of which the evidence is as it was found.
@@ -151,7 +169,10 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	ctx.OneKey = x.single
 	alert, err := alerts.New(v, ctx)
 	x.left -= proving.All()
-	if err == nil && x.q.stopped() != verdict.NoReason {
+	switch stopped := x.q.stopped() != verdict.NoReason; {
+	case stopped && err != nil:
+		alert, err = x.asFound(v, min(judgeLeast, x.left))
+	case stopped:
 		alert = alert.Unfinished()
 	}
 	alert = alert.Near(x.q.Events)

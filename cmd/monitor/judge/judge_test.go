@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
 	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
@@ -447,6 +449,45 @@ func TestStop(t *testing.T) {
 		}
 		if decided != 2 {
 			t.Errorf("%q: %d levels decided in the end", anomaly, decided)
+		}
+	}
+}
+
+// Who is stopped before what was found is explained has evidence that proves it all the same, small or not.
+func TestEvidenceWithoutTimeLeft(t *testing.T) {
+	for _, cfg := range []tiny.Config{
+		{Aborted: true, Times: true, Weak: 40},
+		{Keys: 2, Values: 2, Duplicates: true, Unknown: true, Aborted: true, Always: true},
+		{Keys: 2, Appends: true, Unknown: true, Aborted: true, Always: true},
+	} {
+		told := 0
+		for seed := range uint64(race.Few(100, 500)) {
+			cfg.Txns, cfg.Mutations = 6, 1+int(seed%3)
+			s := tiny.Random(rand.New(rand.NewPCG(seed, 3)), cfg)
+			over := verdict.NoReason
+			q := Question{Txns: s.Txns, Levels: AllLevels(record.ClockPrune), All: true, Assume: Assumptions{}.Override(s.Header), AnomaliesMax: 10,
+				Stop: func() verdict.Reason { return over }}
+			q.Phase = func(what string) {
+				if strings.HasPrefix(what, "explaining") {
+					over = verdict.Timeout
+				}
+			}
+			var h report.History
+			if err := Check(q, &h); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range h.Results {
+				for _, a := range r.Anomalies {
+					told++
+					at, _ := verdict.ParseLevel(a.Level)
+					if h := evidence(t, a); Evidence(at, h.Header, h.Transactions) != verdict.Violated {
+						t.Fatalf("seed %d: %s at %v proves nothing: %s\n%s\n%q", seed, a.Name, at, script.Format(s), a.History, r.Notes)
+					}
+				}
+			}
+		}
+		if told < 50 {
+			t.Errorf("%d anomalies are told", told)
 		}
 	}
 }
