@@ -25,7 +25,7 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 	st.asked[r], r.isAsked = true, true
 	var columns []string
 	if n >= 0 && st.seen != nil {
-		seen := st.seen[n]
+		seen := st.saw(n)
 		if !r.mixed && (r.shape == nil || r.shape == seen.shape) && seen.matched(st.where) {
 			st.reads = append(st.reads, read{row: r, value: seen.value}) // with all columns that it has: the row itself was read
 			return true
@@ -38,7 +38,7 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 	value := record.Null
 	switch {
 	case n >= 0 && st.seen != nil:
-		value = g.show(st.seen[n])
+		value = g.show(st.saw(n))
 	case n >= 0:
 		value = boolean("true")
 	}
@@ -50,7 +50,7 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 // rather one that others ask for.
 func (h *History) Seed() {
 	for t, a := range h.statements() {
-		st, chosen := a.statement, map[*version]int{}
+		st, chosen := a.statement, map[int32]int{}
 		if t%stopEvery == 0 && h.stop() {
 			return
 		}
@@ -58,13 +58,13 @@ func (h *History) Seed() {
 			continue
 		}
 		for n, v := range st.seen {
-			if c, known := chosen[v]; !known || st.rows[n].isAsked && !st.rows[c].isAsked {
+			if c, known := chosen[v]; !known || st.row(n).isAsked && !st.row(c).isAsked {
 				chosen[v] = n
 			}
 		}
 		for n, v := range st.seen {
 			if chosen[v] == n {
-				h.ask(st, n, st.rows[n])
+				h.ask(st, n, st.row(n))
 			}
 		}
 	}
@@ -83,13 +83,13 @@ func (h *History) AskAll(most int) error {
 	rows := 0
 	for _, a := range h.statements() {
 		st := a.statement
-		missing := st.of.mayMatch(st.where)
+		missing := h.mayMatch(st.of, st.where)
 		if len(st.rows) > 0 {
-			hit := make(map[*row]bool, len(st.rows))
+			hit := make(map[int32]bool, len(st.rows))
 			for _, r := range st.rows {
 				hit[r] = true
 			}
-			missing = slices.DeleteFunc(slices.Clone(missing), func(r *row) bool { return hit[r] })
+			missing = slices.DeleteFunc(slices.Clone(missing), func(r *row) bool { return hit[r.number] })
 		}
 		if rows += 1 + len(missing) + len(st.rows); rows > stopRows {
 			if rows = 0; h.stop() {
@@ -99,8 +99,8 @@ func (h *History) AskAll(most int) error {
 		for _, r := range missing {
 			h.ask(st, -1, r)
 		}
-		for n, r := range st.rows {
-			h.ask(st, n, r)
+		for n := range st.rows {
+			h.ask(st, n, st.row(n))
 		}
 		if err := h.TooMuch(); err != nil {
 			return err
@@ -142,6 +142,9 @@ func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 				if st := acts[i].statement; st != nil {
 					added += w.explain(st)
 				}
+				if i+1 == len(acts) {
+					break
+				}
 				for r, v := range writes(acts[i : i+1]) {
 					w.own[r] = v
 				}
@@ -175,11 +178,11 @@ func (w *walk) explain(st *statement) (added int) {
 		}
 	}
 	found := 0
-	for n, r := range st.rows {
-		if w.finds(st, n, r) {
+	for n := range st.rows {
+		if w.finds(st, n) {
 			found++
 		} else {
-			count(w.h.ask(st, n, r))
+			count(w.h.ask(st, n, st.row(n)))
 		}
 	}
 	matching := 0
@@ -189,13 +192,13 @@ func (w *walk) explain(st *statement) (added int) {
 	if matching == found {
 		return added
 	}
-	known := make(map[*row]bool, len(st.rows))
+	known := make(map[int32]bool, len(st.rows))
 	for _, r := range st.rows {
 		known[r] = true
 	}
 	var missing []*row
 	for r := range w.matching(st.of, st.where) {
-		if !known[r] {
+		if !known[r.number] {
 			missing = append(missing, r)
 		}
 	}
@@ -207,14 +210,14 @@ func (w *walk) explain(st *statement) (added int) {
 }
 
 // finds tells whether the n-th row that a statement returned or hit is as it found it.
-func (w *walk) finds(st *statement, n int, r *row) bool {
-	v := w.holds(r)
-	return v.matched(st.where) && (st.seen == nil || st.sees(n, r, v))
+func (w *walk) finds(st *statement, n int) bool {
+	v := w.holds(st.row(n))
+	return v.matched(st.where) && (st.seen == nil || st.sees(n, v))
 }
 
 // sees tells whether a version that matches is what the statement returned of its n-th row.
-func (st *statement) sees(n int, r *row, v *version) bool {
-	seen := st.seen[n]
+func (st *statement) sees(n int, v *version) bool {
+	seen, r := st.saw(n), st.row(n)
 	if v == seen || !r.mixed && r.shape == seen.shape {
 		return v == seen
 	}

@@ -26,10 +26,10 @@ type History struct {
 	keys       map[string]*row       // rows by their keys; nil for keys of no such table
 	acts       [][]act               // by transaction
 	shapes     map[string]*[]string
-	versions   uint64 // how many there are
-	asks       uint64 // how many statements there are
-	supposes   bool   // of all predicate writes what they hit
-	size       int    // of what is asked for by now
+	asks       uint64  // how many statements there are
+	supposes   bool    // of all predicate writes what they hit
+	size       int     // of what is asked for by now
+	rows, seen []int32 // scratch
 	unasked    func(t int, key string) bool
 	stop       func() bool
 }
@@ -39,9 +39,11 @@ type table struct {
 	number   int
 	rows     []*row // in the order in which they are met
 	columns  map[string]bool
-	contents map[record.Value]*version // that its rows hold or were seen with
-	all      map[*condition][]*row     // that may match, once it was asked
-	ever     map[int]*index            // of all versions, by column, once it was asked
+	contents map[string]*version   // that its rows hold or were seen with
+	versions []*version            // the same by number; the first is nil, of rows that are not there
+	all      map[*condition][]*row // that may match, once it was asked
+	ever     map[int]*index        // of all versions, by column, once it was asked
+	isHeld   bool                  // rows have their versions
 	kind     map[string][]record.Value
 }
 
@@ -50,7 +52,7 @@ type row struct {
 	key       string
 	of        *table
 	number    int32
-	versions  []*version // without null
+	versions  []*version // without null, once it was asked
 	shape     *[]string  // the columns of all versions, if these are the same
 	mixed     bool
 	writes    int  // operations that write it
@@ -61,11 +63,26 @@ type row struct {
 
 // version is one content of a row.
 type version struct {
-	value   record.Value
-	columns map[string]record.Value
-	shape   *[]string
-	number  uint64
-	cells   []cell // by the numbers of columns; what is not there is null
+	value  record.Value
+	fields map[string]record.Value // once they were asked
+	shape  *[]string
+	number int32  // within the table
+	cells  []cell // by the numbers of columns; what is not there is null
+}
+
+func (v *version) columns() map[string]record.Value {
+	if v.fields == nil {
+		v.fields = v.value.Fields()
+	}
+	return v.fields
+}
+
+// num is the version's number: 0 of nil.
+func (v *version) num() int32 {
+	if v == nil {
+		return 0
+	}
+	return v.number
 }
 
 // cell is what a column holds, if that is an integer.
@@ -103,7 +120,7 @@ func (v *version) matched(c *condition) bool {
 			return true
 		}
 	}
-	match, err := c.match(v.columns)
+	match, err := c.match(v.columns())
 	if err != nil {
 		panic(fmt.Sprintf("predicate: %v; can't happen, because the columns of each table were compared", err))
 	}
@@ -133,16 +150,30 @@ type statement struct {
 	txn    int
 	of     *table
 	where  *condition
-	text   string // canonical
-	rows   []*row // that were returned, or hit
-	seen   []*version
+	text   string  // canonical
+	rows   []int32 // that were returned, or hit, by number
+	seen   []int32 // of a predicate read: the versions of these
 	// Of a predicate write:
-	set     *version // nil: the rows are deleted
-	isKnown bool     // which rows were hit
-	made    []*version
-	written []bool // by it, and not by an operation of its own that follows
+	set     *version   // nil: the rows are deleted
+	isKnown bool       // which rows were hit
+	made    []*version // of the rows; nil: each is what was set
+	follows []bool     // an operation of its own that follows writes the row; nil: of none
 	reads   []read
 	asked   map[*row]bool
+}
+
+// row is the n-th row of a statement.
+func (st *statement) row(n int) *row { return st.of.rows[st.rows[n]] }
+
+// saw is what it returned of that.
+func (st *statement) saw(n int) *version { return st.of.versions[st.seen[n]] }
+
+// makes is what it made of that.
+func (st *statement) makes(n int) *version {
+	if st.made == nil {
+		return st.set
+	}
+	return st.made[n]
 }
 
 // read is one of the reads that a statement is asked for.
@@ -220,8 +251,8 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 		return nil
 	}
 	if h.tables[op.Key] == nil {
-		h.tables[op.Key] = &table{number: len(h.tables), columns: map[string]bool{}, contents: map[record.Value]*version{},
-			all: map[*condition][]*row{}, ever: map[int]*index{}}
+		h.tables[op.Key] = &table{number: len(h.tables), columns: map[string]bool{}, contents: map[string]*version{},
+			versions: []*version{nil}, all: map[*condition][]*row{}, ever: map[int]*index{}}
 	}
 	if h.conditions[op.Where] != nil {
 		return nil
@@ -277,12 +308,17 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 	st := &statement{number: h.asks, op: op, of: of, where: h.conditions[op.Where]}
 	st.text = st.where.String()
 	add := func(key string) error {
-		if h.tableOf(key) != of {
+		r := h.keys[key]
+		if r == nil && h.tableOf(key) == of {
+			r = h.meet(of, key)
+		}
+		if r == nil || r.of != of {
 			return fmt.Errorf("the row %q is none of table %q: their keys begin with %q", key, op.Key, op.Key+":")
 		}
-		st.rows = append(st.rows, h.meet(of, key))
+		h.rows = append(h.rows, r.number)
 		return nil
 	}
+	h.rows, h.seen = h.rows[:0], h.seen[:0]
 	if op.Kind == record.PredicateRead {
 		st.isKnown = true
 		for key, v := range op.Value.Members() {
@@ -292,8 +328,9 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 			if v.Kind != record.KindObject {
 				return nil, fmt.Errorf("of the row %q there is %.100s, which is no object with columns", key, v)
 			}
-			st.seen = append(st.seen, h.content(of, v))
+			h.seen = append(h.seen, h.content(of, v).number)
 		}
+		st.rows, st.seen = slices.Clone(h.rows), slices.Clone(h.seen)
 		return st, nil
 	}
 	var set, gone, hit record.Value
@@ -320,6 +357,7 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 			return nil, err
 		}
 	}
+	st.rows = slices.Clone(h.rows)
 	return st, nil
 }
 
@@ -328,10 +366,10 @@ func (h *History) content(of *table, value record.Value) *version {
 	if value.IsNull() {
 		return nil
 	}
-	v := of.contents[value]
+	v := of.contents[value.Text]
 	if v == nil {
-		h.versions++
-		v = &version{value: value, columns: value.Fields(), number: h.versions}
+		v = &version{value: value, number: int32(len(of.versions))}
+		of.versions = append(of.versions, v)
 		var names []string
 		for c, held := range value.Members() {
 			names, of.columns[c] = append(names, c), true
@@ -346,7 +384,7 @@ func (h *History) content(of *table, value record.Value) *version {
 			h.shapes[shape] = &names
 		}
 		v.shape = h.shapes[shape]
-		of.contents[value] = v
+		of.contents[value.Text] = v
 	}
 	return v
 }
@@ -414,9 +452,8 @@ func (h *History) compare() (int, *act, error) {
 func (t *table) kinds() map[string][]record.Value {
 	if t.kind == nil {
 		t.kind = map[string][]record.Value{}
-		for _, text := range slices.SortedFunc(maps.Keys(t.contents),
-			func(a, b record.Value) int { return strings.Compare(a.Text, b.Text) }) {
-			for c, v := range t.contents[text].columns {
+		for _, text := range slices.Sorted(maps.Keys(t.contents)) {
+			for c, v := range t.contents[text].value.Members() {
 				same := func(o record.Value) bool { _, err := compare(v, o); return err == nil }
 				if _, err := compare(v, v); !v.IsNull() && (err != nil || !slices.ContainsFunc(t.kind[c], same)) &&
 					len(t.kind[c]) < kindsMax {
@@ -432,23 +469,26 @@ func (t *table) kinds() map[string][]record.Value {
 // on.
 const kindsMax = 8
 
-// findMade finds what predicate writes made of rows, and what rows ever held.
+// findMade finds what predicate writes made of rows, and counts writes.
 func (h *History) findMade() (int, *act, error) {
 	h.suppose()
 	for t, acts := range h.acts {
 		if t%stopEvery == 0 && h.stop() {
 			break
 		}
-		own := map[*row]*version{}
+		var own map[*row]*version
+		if len(acts) > 1 {
+			own = map[*row]*version{}
+		}
 		for i := range acts {
-			a := &acts[i]
-			switch {
-			case a.isWrite:
-				own[a.row] = a.made
-				a.row.hold(a.made)
-			case a.statement != nil && a.statement.op.Kind == record.PredicateWrite:
-				if err := h.make(a.statement, acts[i+1:], own); err != nil {
-					return t, a, err
+			if st := acts[i].statement; st != nil && st.op.Kind == record.PredicateWrite {
+				if err := h.make(st, acts[i+1:], own); err != nil {
+					return t, &acts[i], err
+				}
+			}
+			for r, v := range writes(acts[i : i+1]) {
+				if r.wrote(v); own != nil {
+					own[r] = v
 				}
 			}
 		}
@@ -459,24 +499,26 @@ func (h *History) findMade() (int, *act, error) {
 // make finds what a predicate write made of the rows it hit. What it does not write is written by the transaction
 // itself next, which says it too.
 func (h *History) make(st *statement, next []act, own map[*row]*version) error {
-	if st.made == nil {
-		st.made = make([]*version, len(st.rows))
-	} // else as it is supposed
-	whole := st.set == nil || len(st.set.columns) == len(st.of.columns)
+	if st.set == nil || len(st.set.columns()) == len(st.of.columns) {
+		st.made = nil
+		return nil
+	}
 	follows := map[*row]bool{} // by a write, before anything else is done with the row
-	for i := 0; !whole && i < len(next) && next[i].statement == nil; i++ {
+	for i := 0; i < len(next) && next[i].statement == nil; i++ {
 		if _, met := follows[next[i].row]; !met {
 			follows[next[i].row] = next[i].isWrite
 		}
 	}
-	st.written = make([]bool, len(st.rows))
-	for n, r := range st.rows {
+	if st.made == nil {
+		st.made = make([]*version, len(st.rows))
+	} // else as it is supposed
+	st.follows = make([]bool, len(st.rows))
+	for n := range st.rows {
+		r := st.row(n)
 		before, isOwn := own[r]
 		switch {
-		case whole:
-			st.made[n] = st.set
 		case follows[r]:
-			continue
+			st.follows[n] = true
 		case isOwn:
 			st.made[n] = h.merged(st.of, before, st.set)
 		case st.made[n] == nil:
@@ -485,8 +527,6 @@ func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 		default:
 			h.Supposed = true
 		}
-		st.written[n], own[r] = true, st.made[n]
-		r.hold(st.made[n])
 	}
 	return nil
 }
@@ -494,7 +534,7 @@ func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 // findUnknown finds predicate writes of which it matters that it is not known what they hit.
 func (h *History) findUnknown() (int, *act, error) {
 	for t, a := range h.statements() {
-		if st := a.statement; !st.isKnown && len(st.of.mayMatch(st.where)) > 0 {
+		if st := a.statement; !st.isKnown && len(h.mayMatch(st.of, st.where)) > 0 {
 			if h.Supposed = true; !h.supposes {
 				return t, a, fmt.Errorf("it is not known which rows the predicate write hit: a fourth element of the operation " +
 					"names them")
@@ -504,14 +544,23 @@ func (h *History) findUnknown() (int, *act, error) {
 	return 0, nil, nil
 }
 
-func (r *row) hold(v *version) {
-	r.writes++
-	if v == nil || len(r.versions) > 0 && r.versions[len(r.versions)-1] == v {
-		return
+func (r *row) wrote(v *version) {
+	if r.writes++; v != nil {
+		r.mixed = r.mixed || r.shape != nil && r.shape != v.shape
+		r.shape = v.shape
 	}
-	r.mixed = r.mixed || len(r.versions) > 0 && r.shape != v.shape
-	r.shape = v.shape
-	r.versions = append(r.versions, v)
+}
+
+// hold finds what the rows of a table ever held.
+func (h *History) hold(t *table) {
+	t.isHeld = true
+	for _, acts := range h.acts {
+		for r, v := range writes(acts) {
+			if r.of == t && v != nil && (len(r.versions) == 0 || r.versions[len(r.versions)-1] != v) {
+				r.versions = append(r.versions, v)
+			}
+		}
+	}
 }
 
 // merged is a row of which some columns are set; nil is deleted.
@@ -519,15 +568,18 @@ func (h *History) merged(of *table, v, set *version) *version {
 	if v == nil || set == nil {
 		return set
 	}
-	columns := maps.Clone(v.columns)
-	maps.Copy(columns, set.columns)
+	columns := maps.Clone(v.columns())
+	maps.Copy(columns, set.columns())
 	return h.content(of, record.ObjectOf(columns))
 }
 
 // mayMatch are the rows of which some version matches, in the order of the table.
-func (t *table) mayMatch(p *condition) []*row {
+func (h *History) mayMatch(t *table, p *condition) []*row {
 	if rows, known := t.all[p]; known {
 		return rows
+	}
+	if !t.isHeld {
+		h.hold(t)
 	}
 	rows := t.rows
 	if x := t.bounded(p, t.ever, t.indexed); x != nil {
@@ -626,7 +678,7 @@ func (g *register) show(v *version) record.Value {
 	}
 	seen := make(map[string]record.Value, len(g.columns))
 	for _, c := range g.columns {
-		if v := v.columns[c]; !v.IsNull() {
+		if v := v.columns()[c]; !v.IsNull() {
 			seen[c] = v
 		}
 	}

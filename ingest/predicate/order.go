@@ -14,6 +14,7 @@ type Rules struct {
 	Sessions bool // who follows in a session
 	RealTime bool // who ended before by more than MaxSkew
 	MaxSkew  int64
+	Starts   bool // each reads when it starts; of two that write one row one starts when the other has committed
 }
 
 // search looks for an order of the transactions that explains what they found, by putting one behind the other, and by
@@ -22,13 +23,16 @@ type Rules struct {
 // Few can follow: of the transactions in the order of their starts a window is open, and of those, who may have run
 // beside the one that ended first, and finds what it found. Nobody follows who takes away for good what another found.
 // A state from which no order goes on is remembered.
+//
+// With starts the order is that of commits. Who has once found what it found has started there, as late as that is, and
+// may follow from then on, until somebody writes a row that it writes: then it has to find it once more.
 type search struct {
 	h     *History
 	w     *walk
 	rules Rules
 
-	starts []int32 // transactions in the order of their starts
-	next   int     // of starts: the first that was never open
+	coming []int32 // transactions in the order of their starts
+	next   int     // of these: the first that was never open
 	least  int     // how many are open at least
 	open   []int32 // of them, those that are not in the order, by their ends
 	undone int     // committed ones that are not in the order
@@ -62,7 +66,11 @@ type searched struct {
 	start, end int64
 	previous   int32 // in its session
 	isDone     bool
-	lacks      *row // it did not find as it is, while it held that
+	place      int32   // in the order, if it is in it
+	at         int32   // where it has started, with starts
+	ats        []int32 // where it had
+	clash      int32   // a mark: it writes what another does
+	lacks      *row    // it did not find as it is, while it held that
 	held       *version
 	from       int // of needs, where to look first
 	needs      []need
@@ -99,7 +107,7 @@ type rowNeed struct{ t, i int32 }
 
 type rowWrite struct {
 	t int32
-	v *version
+	v int32 // the version's number
 }
 
 const none = -1
@@ -112,8 +120,8 @@ const (
 	workLeast   = 1 << 26 // or so many are at all
 )
 
-// Order looks for a serial order of the transactions that Explain finds nothing to ask for in; it may not find one that
-// there is: then it is nil. Each transaction is looked at some times, with those that run beside it.
+// Order looks for an order of the transactions, serial or with starts, that Explain finds nothing to ask for in; it may
+// not find one that there is: then it is nil. Each transaction is looked at some times, with those that run beside it.
 func (h *History) Order(rules Rules) []verdict.Event {
 	s := &search{h: h, w: h.walk(), rules: rules, txns: make([]searched, len(h.Txns)),
 		rows: make([][]rowUses, len(h.tables)), dead: map[uint64]bool{}, alike: map[likeness]bool{}}
@@ -132,8 +140,8 @@ func (h *History) Order(rules Rules) []verdict.Event {
 			s.took > tookMost && !s.loosen() {
 			return nil
 		}
-		for s.next < len(s.starts) && (len(s.open) < s.least || s.txns[s.starts[s.next]].start <= s.firstEnd()) {
-			if !s.register(s.starts[s.next]) {
+		for s.next < len(s.coming) && (len(s.open) < s.least || s.txns[s.coming[s.next]].start <= s.firstEnd()) {
+			if !s.register(s.coming[s.next]) {
 				return nil
 			}
 			s.next++
@@ -164,12 +172,56 @@ func (h *History) Order(rules Rules) []verdict.Event {
 			s.do(next[0])
 		}
 	}
-	return s.order
+	return s.events()
+}
+
+// events are the order, with starts if these are in it.
+func (s *search) events() []verdict.Event {
+	if !s.rules.Starts {
+		return s.order
+	}
+	started := make([][]verdict.Event, len(s.order)+1)
+	for _, e := range s.order {
+		ats := s.txns[e.Txn].ats
+		at := ats[len(ats)-1]
+		started[at] = append(started[at], verdict.Event{Txn: e.Txn})
+	}
+	out := make([]verdict.Event, 0, 2*len(s.order))
+	for i, e := range s.order {
+		out = append(append(out, started[i]...), e)
+	}
+	return out
+}
+
+// starts notes where a transaction has started; none: nowhere.
+func (s *search) starts(t, at int32) {
+	x := &s.txns[t]
+	if (x.at == none) != (at == none) {
+		s.state ^= mix(uint64(t), 5)
+	}
+	x.at = at
+}
+
+// restarts notes where a transaction has started when the order ends at a place where it was before.
+func (s *search) restarts(t int32) {
+	x, at := &s.txns[t], int32(none)
+	for len(x.ats) > 0 && int(x.ats[len(x.ats)-1]) > len(s.order) {
+		x.ats = x.ats[:len(x.ats)-1]
+	}
+	if len(x.ats) > 0 {
+		at = x.ats[len(x.ats)-1]
+	}
+	for _, m := range x.makes {
+		if past := s.uses(m.row).past; len(past) > 0 && s.txns[past[len(past)-1].t].place >= at {
+			at = none
+		}
+	}
+	s.starts(t, at)
 }
 
 // loosen goes back some way, and on with less trust in times; false if that was so already.
 func (s *search) loosen() bool {
-	if s.loose == looseMost || s.rules.RealTime {
+	if s.loose == looseMost || s.rules.RealTime && s.loose == min(1, s.rules.MaxSkew) {
 		return false
 	}
 	s.loose++
@@ -186,11 +238,11 @@ func (s *search) begin() {
 	for i := range s.h.Txns {
 		t, x := &s.h.Txns[i], &s.txns[i]
 		// Records stand nearly in the order of their ends.
-		*x = searched{start: int64(i - windowLeast), end: int64(i), previous: none}
+		*x = searched{start: int64(i - windowLeast), end: int64(i), previous: none, at: none}
 		if t.Status == record.Aborted {
 			continue
 		}
-		s.starts = append(s.starts, int32(i))
+		s.coming = append(s.coming, int32(i))
 		if p, is := last[t.Session]; is && s.rules.Sessions {
 			x.previous, x.start = p, max(x.start, int64(p))
 		}
@@ -211,13 +263,13 @@ func (s *search) begin() {
 		}
 	}
 	s.least = min(windowLeast, 2*len(last))
-	slices.SortStableFunc(s.starts, func(a, b int32) int { return cmp.Compare(s.txns[a].start, s.txns[b].start) })
+	slices.SortStableFunc(s.coming, func(a, b int32) int { return cmp.Compare(s.txns[a].start, s.txns[b].start) })
 }
 
 // slack is how much later than a transaction ends another may start that comes before it.
 func (s *search) slack(t int32) int64 {
 	if s.rules.RealTime {
-		return s.rules.MaxSkew
+		return s.loose * s.rules.MaxSkew
 	}
 	return (1<<s.loose - 1) * (s.txns[t].end - s.txns[t].start)
 }
@@ -237,12 +289,12 @@ func (s *search) firstEnd() int64 {
 	if t := s.first(); t != none {
 		return s.txns[t].end
 	}
-	return s.txns[s.starts[s.next]].start
+	return s.txns[s.coming[s.next]].start
 }
 
 func (s *search) uses(r *row) *rowUses { return &s.rows[r.of.number][r.number] }
 
-func (s *search) held(r *row) *version { return s.w.tables[r.of.number].held[r.number] }
+func (s *search) held(r *row) *version { return s.w.held(r) }
 
 // register opens a transaction; false if it can't be in any order.
 func (s *search) register(t int32) bool {
@@ -291,7 +343,7 @@ func (s *search) register(t int32) bool {
 	s.work += len(x.needs) + len(x.makes)
 	for _, m := range x.makes {
 		u := s.uses(m.row)
-		u.writes = append(u.writes, rowWrite{t, m.v})
+		u.writes = append(u.writes, rowWrite{t, m.v.num()})
 		u.sign ^= m.sign(t)
 	}
 	return true
@@ -302,8 +354,8 @@ func (a *act) needs() iter.Seq[need] {
 	return func(yield func(need) bool) {
 		switch {
 		case a.statement != nil:
-			for n, r := range a.statement.rows {
-				if !yield(need{row: r, st: a.statement, n: n}) {
+			for n := range a.statement.rows {
+				if !yield(need{row: a.statement.row(n), st: a.statement, n: n}) {
 					return
 				}
 			}
@@ -323,7 +375,7 @@ func (n *need) met(v *version) bool {
 	case n.st.seen == nil:
 		return v.matched(n.st.where)
 	}
-	return v == n.st.seen[n.n] || v.matched(n.st.where) && n.st.sees(n.n, n.st.rows[n.n], v)
+	return v.num() == n.st.seen[n.n] || v.matched(n.st.where) && n.st.sees(n.n, v)
 }
 
 func (s *search) isUnasked(t int32, r *row) bool {
@@ -384,7 +436,7 @@ func (s *search) follow() []int32 {
 	if s.dead[s.state] {
 		return nil
 	}
-	var likely, taking, early, unknown []int32
+	var met, likely, taking, early, unknown []int32
 	wanted := map[*row]bool{}
 	first, end := s.first(), s.firstEnd()
 	late := end
@@ -394,11 +446,10 @@ func (s *search) follow() []int32 {
 	for _, t := range s.open {
 		x := &s.txns[t]
 		committed := s.h.Txns[t].Status == record.Committed
-		if x.previous != none && !s.txns[x.previous].isDone ||
-			s.rules.RealTime && first != none && s.txns[first].end+s.rules.MaxSkew < x.start {
+		if x.previous != none && !s.txns[x.previous].isDone || s.rules.RealTime && first != none && x.start > late {
 			continue
 		}
-		if x.lacks == nil || s.held(x.lacks) != x.held {
+		if x.at == none && (x.lacks == nil || s.held(x.lacks) != x.held) {
 			if x.lacks = s.lack(t); x.lacks != nil {
 				if x.held = s.held(x.lacks); committed && !s.willFit(t, x.lacks) {
 					s.dead[s.state] = true
@@ -406,13 +457,21 @@ func (s *search) follow() []int32 {
 				}
 			}
 		}
-		if x.lacks != nil {
+		if x.at == none && x.lacks != nil {
 			wanted[x.lacks] = wanted[x.lacks] || committed
 			continue
+		}
+		if s.rules.Starts && x.at == none {
+			x.ats = append(x.ats, int32(len(s.order)))
+			s.starts(t, int32(len(s.order)))
 		}
 		if len(x.makes) == 0 && committed {
 			return []int32{t} // it changes nothing
 		}
+		met = append(met, t)
+	}
+	for _, t := range met { // now that it is known who has started
+		x, committed := &s.txns[t], s.h.Txns[t].Status == record.Committed
 		if committed && x.start > late {
 			continue // before what it takes away is looked at, which is long
 		}
@@ -430,6 +489,9 @@ func (s *search) follow() []int32 {
 			likely = append(likely, t)
 		}
 	}
+	if s.dead[s.state] { // somebody has started
+		return nil
+	}
 	// What is not known to have happened has, only if somebody found it.
 	for _, t := range unknown {
 		if slices.ContainsFunc(s.txns[t].makes, func(m makes) bool { return wanted[m.row] }) {
@@ -442,7 +504,7 @@ func (s *search) follow() []int32 {
 // willFit tells whether somebody who is open makes a row what a transaction found.
 func (s *search) willFit(t int32, r *row) bool {
 	for _, o := range s.uses(r).writes {
-		if o.t != t && s.fits(t, r, o.v) && s.txns[o.t].start <= s.txns[t].end+s.slack(t) {
+		if o.t != t && s.fits(t, r, r.of.versions[o.v]) && s.txns[o.t].start <= s.txns[t].end+s.slack(t) {
 			return true
 		}
 	}
@@ -466,7 +528,7 @@ func (s *search) lack(t int32) *row {
 		if st := acts[i].statement; st != nil {
 			s.marks++
 			for _, r := range st.rows {
-				s.uses(r).mark = s.marks
+				s.rows[st.of.number][r].mark = s.marks
 			}
 			for r := range s.w.matching(st.of, st.where) {
 				s.work++
@@ -504,6 +566,10 @@ type likeness struct {
 func (s *search) takes(t int32) (out taken) {
 	x := &s.txns[t]
 	clear(s.alike)
+	s.marks++
+	if s.rules.Starts {
+		s.clashes(t, func(o int32) { s.txns[o].clash = s.marks })
+	}
 	var last likeness
 	var finds *version
 	var finding []*statement
@@ -540,14 +606,28 @@ func (s *search) takes(t int32) (out taken) {
 	return out
 }
 
+// clashes are the open transactions that have started and write what another one writes.
+func (s *search) clashes(t int32, do func(o int32)) {
+	for _, m := range s.txns[t].makes {
+		for _, o := range s.uses(m.row).writes {
+			if o.t != t && s.txns[o.t].at != none {
+				do(o.t)
+			}
+		}
+	}
+}
+
 // takesFrom tells what a write takes away from somebody who does not find it.
 func (s *search) takesFrom(from int32, m makes, t int32) taken {
+	if f := &s.txns[from]; f.at != none && f.clash != s.marks {
+		return nothing // it has found it
+	}
 	if s.h.Txns[from].Status != record.Committed || !s.fits(from, m.row, s.held(m.row)) {
 		return nothing
 	}
 	for _, o := range s.uses(m.row).writes {
 		if o.t != t && o.t != from && s.txns[o.t].start <= s.txns[from].end+s.slack(from) &&
-			s.fits(from, m.row, o.v) {
+			s.fits(from, m.row, m.row.of.versions[o.v]) {
 			if s.txns[from].start > s.txns[t].end {
 				return nothing
 			}
@@ -562,7 +642,7 @@ func (s *search) takesFrom(from int32, m makes, t int32) taken {
 
 // mayMeetMore tells whether a transaction may have run beside one that is not open yet.
 func (s *search) mayMeetMore(t int32) bool {
-	return s.next < len(s.starts) && s.txns[s.starts[s.next]].start <= s.txns[t].end+s.slack(t)
+	return s.next < len(s.coming) && s.txns[s.coming[s.next]].start <= s.txns[t].end+s.slack(t)
 }
 
 func mix(a, b uint64) uint64 {
@@ -574,7 +654,7 @@ func (v *version) sign(x uint64) uint64 {
 	if v == nil {
 		return mix(x, 0)
 	}
-	return mix(x, v.number)
+	return mix(x, uint64(v.number))
 }
 
 func (n *need) sign(t int32) uint64 {
@@ -582,7 +662,7 @@ func (n *need) sign(t int32) uint64 {
 	if n.st != nil {
 		x += 2 * n.st.number
 		if n.st.seen != nil && !n.free {
-			v = n.st.seen[n.n]
+			v = n.st.saw(n.n)
 		}
 	}
 	return v.sign(x)
@@ -593,12 +673,14 @@ func (m makes) sign(t int32) uint64 { return m.v.sign(uint64(t) << 32) }
 // do puts a transaction at the end of the order.
 func (s *search) do(t int32) {
 	x := &s.txns[t]
-	x.isDone = true
+	x.isDone, x.place = true, int32(len(s.order))
+	s.starts(t, none)
+	s.clashes(t, func(o int32) { s.starts(o, none) })
 	s.state ^= mix(uint64(t), 3)
 	s.order = append(s.order, verdict.Event{Txn: verdict.TxnID(t), Commit: true})
 	for _, m := range x.makes {
 		u := s.uses(m.row)
-		u.past = append(u.past, rowWrite{t, m.v})
+		u.past = append(u.past, rowWrite{t, m.v.num()})
 		s.put(m.row, m.v)
 	}
 	s.close(t)
@@ -649,7 +731,7 @@ func (s *search) back(to int) {
 			}
 			var v *version
 			if u.past = u.past[:n-1]; n > 1 {
-				v = u.past[n-2].v
+				v = r.of.versions[u.past[n-2].v]
 			}
 			s.put(r, v)
 		}
@@ -660,5 +742,6 @@ func (s *search) back(to int) {
 	}
 	for _, t := range s.open {
 		s.txns[t].lacks = nil
+		s.restarts(t)
 	}
 }

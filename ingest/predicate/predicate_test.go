@@ -273,11 +273,13 @@ func TestOrderWithUnknownOutcomes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		order := h.Order(predicate.Rules{Sessions: true})
-		if order == nil {
-			t.Errorf("seed %d: none", seed)
-		} else if n := h.Explain(verdict.SER, order); n > 0 {
-			t.Errorf("seed %d: %d rows are not explained", seed, n)
+		for _, l := range []verdict.Level{verdict.SER, verdict.SI} {
+			order := h.Order(predicate.Rules{Sessions: true, Starts: l == verdict.SI})
+			if order == nil {
+				t.Errorf("seed %d, %v: none", seed, l)
+			} else if n := h.Explain(l, order); n > 0 {
+				t.Errorf("seed %d, %v: %d rows are not explained", seed, l, n)
+			}
 		}
 	}
 }

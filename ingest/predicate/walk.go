@@ -18,14 +18,14 @@ type walk struct {
 
 // now is what a table holds.
 type now struct {
-	held    []*version // by row
+	held    []int32 // the versions by row
 	indexes map[int]*index
 }
 
 func (h *History) walk() *walk {
 	w := &walk{h: h, tables: make([]*now, len(h.tables)), own: map[*row]*version{}}
 	for _, t := range h.tables {
-		w.tables[t.number] = &now{held: make([]*version, len(t.rows)), indexes: map[int]*index{}}
+		w.tables[t.number] = &now{held: make([]int32, len(t.rows)), indexes: map[int]*index{}}
 	}
 	return w
 }
@@ -35,8 +35,11 @@ func (w *walk) holds(r *row) *version {
 	if v, is := w.own[r]; is {
 		return v
 	}
-	return w.tables[r.of.number].held[r.number]
+	return w.held(r)
 }
+
+// held is a row as it is but for what the transaction in work wrote.
+func (w *walk) held(r *row) *version { return r.of.versions[w.tables[r.of.number].held[r.number]] }
 
 // matching are the rows that match a condition, for the transaction in work.
 func (w *walk) matching(t *table, p *condition) iter.Seq[*row] {
@@ -49,7 +52,7 @@ func (w *walk) matching(t *table, p *condition) iter.Seq[*row] {
 		held := w.tables[t.number].held
 		give := func(i int32) bool {
 			w.looked++
-			if !held[i].matched(p) {
+			if !t.versions[held[i]].matched(p) {
 				return true
 			}
 			if _, own := w.own[t.rows[i]]; own {
@@ -60,7 +63,7 @@ func (w *walk) matching(t *table, p *condition) iter.Seq[*row] {
 		x := t.bounded(p, w.tables[t.number].indexes, func(column int) *index {
 			x := t.index(column)
 			for i, v := range held {
-				x.move(int32(i), -1, x.list(v, column))
+				x.move(int32(i), -1, x.list(t.versions[v], column))
 			}
 			return x
 		})
@@ -85,12 +88,12 @@ func (w *walk) put(r *row, v *version) {
 	n := w.tables[r.of.number]
 	for column, x := range n.indexes {
 		if x != nil {
-			if from, to := x.list(n.held[r.number], column), x.list(v, column); from != to {
+			if from, to := x.list(w.held(r), column), x.list(v, column); from != to {
 				x.move(r.number, from, to)
 			}
 		}
 	}
-	n.held[r.number] = v
+	n.held[r.number] = v.num()
 }
 
 // writes are what the rows that a transaction writes become, each as often as it is written.
@@ -101,11 +104,12 @@ func writes(acts []act) iter.Seq2[*row, *version] {
 			if a.isWrite && !yield(a.row, a.made) {
 				return
 			}
-			if a.statement == nil || a.statement.made == nil {
+			st := a.statement
+			if st == nil || st.op.Kind != record.PredicateWrite {
 				continue
 			}
-			for n, r := range a.statement.rows {
-				if a.statement.written[n] && !yield(r, a.statement.made[n]) {
+			for n := range st.rows {
+				if (st.follows == nil || !st.follows[n]) && !yield(st.row(n), st.makes(n)) {
 					return
 				}
 			}
@@ -121,7 +125,7 @@ const supposeMax = 1 << 26
 func (h *History) suppose() {
 	unsaid := func(st *statement) bool {
 		return st.op.Kind == record.PredicateWrite &&
-			(!st.isKnown || st.set != nil && len(st.set.columns) < len(st.of.columns))
+			(!st.isKnown || st.set != nil && len(st.set.columns()) < len(st.of.columns))
 	}
 	needed := false
 	for _, a := range h.statements() {
@@ -151,13 +155,18 @@ func (h *History) suppose() {
 				wrote[a.row] = wrote[a.row] || a.isWrite
 			case st.op.Kind == record.PredicateWrite:
 				if !st.isKnown {
-					st.rows = slices.SortedFunc(w.matching(st.of, st.where), func(a, b *row) int { return int(a.number - b.number) })
+					st.rows = nil
+					for r := range w.matching(st.of, st.where) {
+						st.rows = append(st.rows, r.number)
+					}
+					slices.Sort(st.rows)
 				}
 				if w.looked > supposeMax {
 					return
 				}
 				st.made = make([]*version, len(st.rows))
-				for n, r := range st.rows {
+				for n := range st.rows {
+					r := st.row(n)
 					st.made[n] = h.merged(st.of, w.holds(r), st.set)
 					w.own[r], wrote[r] = st.made[n], true
 				}

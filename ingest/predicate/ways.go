@@ -25,7 +25,7 @@ func (h *History) Ways(most int) iter.Seq[[]record.Transaction] {
 		if st.op.Kind == record.PredicateRead {
 			continue
 		}
-		if st.set != nil && len(st.set.columns) < len(st.of.columns) {
+		if st.set != nil && len(st.set.columns()) < len(st.of.columns) {
 			return nil
 		}
 		if st.isKnown {
@@ -70,5 +70,5 @@ func (t *table) everGiven(h *History, p *condition) []*row {
 			return t.rows
 		}
 	}
-	return t.mayMatch(p)
+	return h.mayMatch(t, p)
 }

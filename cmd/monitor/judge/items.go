@@ -68,16 +68,16 @@ func (q *Question) readItems() {
 // order decides levels by an order of the transactions that explains all that predicates say, if one is found. true:
 // nothing is left to be decided.
 func (q *Question) order() bool {
-	for _, l := range []verdict.Level{verdict.SSER, verdict.SER} {
+	for _, l := range []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI} {
 		of := func(asked verdict.Level) bool {
-			return (asked == l || l.Implies(asked) && !realTime(l)) && !q.Assume.beyond(asked) && q.isOpen(asked)
+			return (asked == l || l == verdict.SI && l.Implies(asked)) && !q.Assume.beyond(asked) && q.isOpen(asked)
 		}
 		if q.Assume.Clock == record.ClockDatabase || !slices.ContainsFunc(q.Levels, of) {
 			continue
 		}
 		q.Phase("looking for an order that explains predicates")
 		order := q.items.Order(predicate.Rules{Sessions: q.Assume.Sessions == record.SessionsKeep, RealTime: realTime(l),
-			MaxSkew: q.Assume.MaxSkew})
+			MaxSkew: q.Assume.MaxSkew, Starts: !l.Implies(verdict.SER)})
 		if order == nil || q.items.Explain(l, order) > 0 || q.stopped() != verdict.NoReason {
 			continue
 		}

@@ -351,20 +351,25 @@ func TestOrderOfPredicates(t *testing.T) {
 		asked []verdict.Level
 		of    generate.Workload
 		timed bool
+		skew  time.Duration
 	}{
-		{generate.SSER, []verdict.Level{verdict.SSER, verdict.SER}, generate.Predicates, true},
-		{generate.SER, []verdict.Level{verdict.SER, verdict.CC}, generate.Predicates, true},
-		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Booking, true},
-		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Unique, true},
-		{generate.SSER, []verdict.Level{verdict.SER, verdict.SI}, generate.Predicates, false},
+		{generate.SSER, []verdict.Level{verdict.SSER, verdict.SER}, generate.Predicates, true, 0},
+		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Predicates, true, time.Minute},
+		{generate.SER, []verdict.Level{verdict.SER, verdict.CC}, generate.Predicates, true, 0},
+		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Booking, true, 0},
+		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Unique, true, 0},
+		{generate.SSER, []verdict.Level{verdict.SER, verdict.SI}, generate.Predicates, false, 0},
+		{generate.StrongSI, []verdict.Level{verdict.StrongSI, verdict.PC}, generate.Predicates, true, 0},
+		{generate.SI, []verdict.Level{verdict.SI, verdict.CC}, generate.Predicates, true, 0},
+		{generate.SI, []verdict.Level{verdict.SI}, generate.Booking, true, 0},
 	} {
 		for seed := range uint64(8) {
 			g, err := generate.New(generate.Config{Level: c.at, Workload: c.of, Transactions: 400, Keys: 300, Seed: seed, Operations: 2, NoTimes: !c.timed, AbortRate: 0.05, UnknownRate: 0.01})
 			if err != nil {
 				t.Fatal(err)
 			}
-			absent := record.InitialAbsent
-			q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: c.asked, DB: "d"}
+			absent, skew := record.InitialAbsent, int64(c.skew)
+			q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: Assumptions{}.Override(record.Header{Initial: &absent, MaxSkew: &skew}), Levels: c.asked, DB: "d"}
 			var h report.History
 			if err := Check(q, &h); err != nil {
 				t.Fatal(err)
