@@ -622,7 +622,7 @@ func (s *search) takesFrom(from int32, m makes, t int32) taken {
 	if f := &s.txns[from]; f.at != none && f.clash != s.marks {
 		return nothing // it has found it
 	}
-	if s.h.Txns[from].Status != record.Committed || !s.fits(from, m.row, s.held(m.row)) {
+	if s.h.Txns[from].Status != record.Committed || s.isUnasked(from, m.row) || !s.fits(from, m.row, s.held(m.row)) {
 		return nothing
 	}
 	for _, o := range s.uses(m.row).writes {

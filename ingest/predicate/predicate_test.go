@@ -283,3 +283,21 @@ func TestOrderWithUnknownOutcomes(t *testing.T) {
 		}
 	}
 }
+
+// An order is found where it is not asked what the later transactions found, as in a stream.
+func TestOrderOfWhatIsAsked(t *testing.T) {
+	for seed := uint64(6); seed < 8; seed++ {
+		g, err := generate.New(generate.Config{Level: generate.SSER, Workload: generate.Predicates, Transactions: 1000, Keys: 300, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := func(t int, _ string) bool { return t > 300 }
+		h, err := predicate.Read(slices.Collect(g.Transactions()), later, func() bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Order(predicate.Rules{Sessions: true, RealTime: true}) == nil {
+			t.Errorf("seed %d: none", seed)
+		}
+	}
+}
