@@ -246,11 +246,19 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 		return full
 	}
 	wanted := map[string]verdict.Exhibit{}
+	type operation struct {
+		txn string
+		op  record.Op
+	}
+	open := map[operation]bool{}
 	for _, x := range v.Exhibits {
 		if r, ok := lookup.Find(x.Txn); ok { // who reads its own write may be there twice
 			w := wanted[r.ID]
 			wanted[r.ID] = verdict.Exhibit{Reads: slices.Concat(w.Reads, x.Reads), Writes: slices.Concat(w.Writes, x.Writes),
 				All: slices.Concat(w.All, x.All)}
+			for _, j := range x.Open {
+				open[operation{r.ID, r.Ops[j]}] = true
+			}
 		}
 	}
 	reader, offending, offends := offender(v, lookup)
@@ -258,7 +266,7 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 	// a transaction; if it read another one as well that is a violation of its own, whose
 	// writers are not exhibited here. Where nothing less proves, the list that shows an order,
 	// whose elements name who appended them, and the value that shows what took effect may be
-	// what it read later. Below, all its reads are: see strangers.
+	// what it read later. Below, all its reads are.
 	repeatable := v.Level.Implies(verdict.PC) || v.Level == verdict.LIN
 	lists := writersOf(full)
 	keep := make([][]bool, len(full))
@@ -289,10 +297,8 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 						op.Value == offending
 				}
 			}
+			keep[i][j] = keep[i][j] && !open[operation{full[i].ID, op}]
 		}
-	}
-	if !repeatable && (v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable) {
-		strangers(v, full, wanted, keep, lookup)
 	}
 	complete(full, keep)
 	out := slices.Clone(full)
@@ -305,40 +311,6 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 		}
 	}
 	return out
-}
-
-// strangers leaves out, where a transaction read a key several times and got
-// several values, those that nobody of the evidence wrote, unless every operation
-// on the key is wanted: they are of transactions that the proof does without. Where
-// it is the initial version that the proof is about, the first of them is that.
-func strangers(v verdict.Violation, full []record.Transaction, wanted map[string]verdict.Exhibit, keep [][]bool,
-	lookup name.Lookup) {
-	w := writersOf(full)
-	initial := initialReads(v, lookup)
-	for i := range full {
-		first, several := map[string]record.Value{}, map[string]bool{}
-		for j, op := range full[i].Ops {
-			if keep[i][j] && op.Kind == record.Read {
-				if was, ok := first[op.Key]; ok && was != op.Value {
-					several[op.Key] = true
-				} else if !ok {
-					first[op.Key] = op.Value
-				}
-			}
-		}
-		start := map[string]record.Value{}
-		for j, op := range full[i].Ops {
-			if !keep[i][j] || op.Kind != record.Read || !several[op.Key] || w.appends[op.Key] > 0 ||
-				w.values[op.Cell()] ||
-				slices.Contains(wanted[full[i].ID].All, op.Key) {
-				continue
-			}
-			if _, ok := start[op.Key]; !ok {
-				start[op.Key] = op.Value
-			}
-			keep[i][j] = initial[read{full[i].ID, op.Key}] && op.Value == start[op.Key]
-		}
-	}
 }
 
 // vouches tells whether a read shows that a transaction of unknown outcome took

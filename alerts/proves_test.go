@@ -155,6 +155,16 @@ s1 T1 unknown: r(z,0) r(x,null) append(x,1)
 s1 T2 unknown: r(y,7) append(x,2)
 s1 T4: append(x,5) r(x,[1,2,3,4,5])
 `, "g1", "thin-air-read"},
+		{"who shows what x held at first read it again as well, and that is what a list holds", `initial any
+s1 T1 unknown: r(x,8) w(x,1) w(x,null)
+s1 T4: r(x,null) r(x,[])
+s1 T6: w(x,null)
+`, "g1", ""},
+		{"who shows what x held at first read it again as well, of somebody who can't have written it", `initial any
+s3 T1 unknown: r(x,100) w(x,null)
+s3 T3: r(x,8) r(x,null)
+s2 T2 unknown: r(x,null) w(x,null)
+`, "rc", ""},
 	} {
 		s, err := script.Parse(c.history)
 		if err != nil {

@@ -175,6 +175,7 @@ func merged(xs []verdict.Exhibit) []verdict.Exhibit {
 			out[n-1].Reads = append(out[n-1].Reads, x.Reads...)
 			out[n-1].Writes = append(out[n-1].Writes, x.Writes...)
 			out[n-1].All = append(out[n-1].All, x.All...)
+			out[n-1].Open = append(out[n-1].Open, x.Open...)
 			continue
 		}
 		out = append(out, x)
@@ -348,9 +349,7 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 	x.member(s)
 	index := x.e.slotTx[s]
 	cells := x.e.in.external(index) // at weak levels it may read a key several times
-	known := func(c cellID) bool {
-		return x.e.in.cells.At(c).key == k && (x.s.readOf(s, k) != none || !x.e.isOpen(index, c))
-	}
+	known := func(c cellID) bool { return x.e.in.cells.At(c).key == k && !x.open(s, c) }
 	if !slices.ContainsFunc(cells, known) || !mark(x.reads, s, k) {
 		return
 	}
@@ -385,6 +384,12 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 			}
 		}
 	}
+}
+
+// open tells whether others may come who wrote what s read.
+func (x *exhibits) open(s version.Slot, c cellID) bool {
+	index, k := x.e.slotTx[s], x.e.in.cells.At(c).key
+	return (c != x.e.readCell(index, k) || x.s.readOf(s, k) == none) && x.e.isOpen(index, c)
 }
 
 // entirely keeps all of a transaction that may not have taken effect, as any read of it may
@@ -584,6 +589,11 @@ func (x *exhibits) list() []verdict.Exhibit {
 		for k := range x.reads[s] {
 			if x.e.in.perKey.At(k).isListKey() && x.e.writesTo(x.e.slotTx[s], k) {
 				ex.All = append(ex.All, x.e.in.nameOf(k)) // its read may follow its own append
+			}
+		}
+		for i, c := range x.e.in.sequences[x.e.slotTx[s]] {
+			if x.reads[s][x.e.in.cells.At(c).key] && x.open(s, c) {
+				ex.Open = append(ex.Open, x.e.in.placesOf[x.e.slotTx[s]][i])
 			}
 		}
 		if t := x.e.in.txns.At(x.e.slotTx[s]); t.open && t.doubt != tookEffect { // any read may be why it did not

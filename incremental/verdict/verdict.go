@@ -290,6 +290,9 @@ type Exhibit struct {
 	// Reads are the keys whose reads before any own write to them are needed;
 	// Writes those whose writes are; All those of which every operation is.
 	Reads, Writes, All []string
+	// Open are the places of reads of these keys that are no part of it, as others may come who wrote what they
+	// returned.
+	Open []int
 }
 
 // Result is what is known of one level.
