@@ -426,9 +426,9 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	if records != q.Records || q.renumber(results) || q.unexplained(results) {
 		return q.round(w, h, tell)
 	}
-	q.explainer.find = lookup(q.plainer(w, results))
+	find := lookup(q.plainer(w, results))
 	q.leave(results)
-	q.unordered(results, w.choices)
+	ofRC := q.unordered(results, w.choices)
 	q.claims(results)
 	if unique := q.Assume.UniqueValues; q.Assume.Coverage == record.CoveragePartial && (unique == nil || !*unique) {
 		q.suppose(results, w.choices)
@@ -445,6 +445,9 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	// others have answered since it began
 	results = slices.DeleteFunc(results, func(v verdict.Result) bool { return !q.isOpen(v.Level) })
 	for _, v := range results {
+		if q.explainer.find = find; v.Level == verdict.RC && ofRC != nil {
+			q.explainer.find = lookup(ofRC)
+		}
 		r := q.explainer.first(v)
 		if doubtful && v.Outcome == verdict.Unknown {
 			r.Notes = append(r.Notes, "values repeat, so that somebody unseen may have written what was read "+
@@ -471,6 +474,7 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	for _, v := range results {
 		if q.All && (q.items == nil || !q.items.Supposed) && v.Level == verdict.CC && v.Outcome != verdict.Satisfied {
 			q.Phase("judging the session guarantees")
+			q.explainer.find = find
 			h.Guarantees = q.explainer.guarantees(e.Guarantees())
 		}
 	}

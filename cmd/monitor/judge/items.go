@@ -159,11 +159,12 @@ func (q *Question) plainer(w *work, results []verdict.Result) *packed.Records {
 	if !ok {
 		return records
 	}
-	for _, r := range e.Close() {
-		if i := slices.IndexFunc(results, func(o verdict.Result) bool { return o.Level == r.Level }); r.Outcome ==
-			verdict.Violated {
-			results[i] = r
-		}
+	more := e.Close()
+	if slices.ContainsFunc(more, func(r verdict.Result) bool { return r.Outcome != verdict.Violated }) {
+		return records // it was too much
+	}
+	for _, r := range more {
+		results[slices.IndexFunc(results, func(o verdict.Result) bool { return o.Level == r.Level })] = r
 	}
 	return q.Records
 }
@@ -285,14 +286,14 @@ func (q *Question) open(l verdict.Level) verdict.Result {
 }
 
 // unordered looks again at rc where it is broken and statements read several registers, whose order in the records is
-// not one in time. What breaks it without them is told; else it is left open.
-func (q *Question) unordered(results []verdict.Result, choices int) {
+// not one in time. What breaks it without them is told, of the records that it returns; else it is left open.
+func (q *Question) unordered(results []verdict.Result, choices int) (told *packed.Records) {
 	i := slices.IndexFunc(results, func(r verdict.Result) bool {
 		return r.Level == verdict.RC &&
 			r.Outcome == verdict.Violated
 	})
 	if i < 0 || q.items == nil || !q.items.Several() {
-		return
+		return nil
 	}
 	q.Phase("judging rc without the order of rows")
 	open := q.open(verdict.RC)
@@ -307,12 +308,13 @@ func (q *Question) unordered(results []verdict.Result, choices int) {
 		if e, ok := part.feed(&work{levels: []verdict.Level{ask.level}, choices: choices}); ok &&
 			open.Outcome != verdict.Violated {
 			if r := e.Close()[0]; r.Outcome == verdict.Violated {
-				open = r
+				open, told = r, ask.records
 			}
 		}
 	}
 	open.Level = verdict.RC
 	results[i] = open
+	return told
 }
 
 // partAsks is for Part, partItems how many operations there may be for predicates, and itemBytes what one of them

@@ -427,3 +427,32 @@ func TestPartIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatStatementsOfSeveralRowsReadIsNoEvidence: what breaks rc does so without statements that read several rows, so
+// that nobody is said to have read what they did: b read a row that c wrote, of whom nothing is told.
+func TestWhatStatementsOfSeveralRowsReadIsNoEvidence(t *testing.T) {
+	one := `["r","t:2",{"v":1}],["r","t:1",null]`
+	several := `["rp",{"table":"t","where":"v > 0"},{"t:1":{"v":6},"t:2":{"v":1}}]`
+	for _, ops := range []string{one + "," + several, several + "," + one} {
+		absent := record.InitialAbsent
+		txns := decoded(t, `{"session":"a","seq":1,"status":"committed","ops":[["w","t:1",{"v":1}],["w","t:2",{"v":1}]]}
+{"session":"c","seq":1,"status":"committed","ops":[["w","t:1",{"v":6}]]}
+{"session":"b","seq":1,"status":"committed","ops":[`+ops+`]}
+`)
+		var h report.History
+		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(record.Header{Initial: &absent}),
+			Levels: []verdict.Level{verdict.RC}, DB: "d", AnomaliesMax: 2}
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		r := h.Results[0]
+		if r.Verdict != "violated" || len(r.Anomalies) == 0 || slices.Contains(r.Notes, report.Unproved(1)) {
+			t.Errorf("%s: %v", ops, r)
+		}
+		for _, a := range r.Anomalies {
+			if a.Name != "non-monotonic-read" {
+				t.Errorf("%s: it is called %s:\n%s\n%s", ops, a.Name, a.Explanation, a.History)
+			}
+		}
+	}
+}
