@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -286,7 +285,7 @@ func (h *History) add(e *Entry, i int) {
 	if head.DB != h.cfg.DB {
 		t := head.End
 		if !head.HasTimes {
-			t = cmp.Or(b.Arrivals[i], e.Time)
+			t = b.Arrivals[i]
 		}
 		h.order.Observe(b.Partition, head.Session, t, b.Arrivals[i])
 		return
