@@ -8,20 +8,17 @@ import (
 
 // writers say what some transactions, of whatever outcome, wrote.
 type writers struct {
-	values   map[record.Cell]bool
 	elements map[record.Cell]int // how many operations append it
 	appends  map[string]int      // by key, how many operations append to it
 	written  map[string]bool     // keys that are written in another way
 }
 
 func writersOf(txns []record.Transaction) writers {
-	w := writers{values: map[record.Cell]bool{}, elements: map[record.Cell]int{}, appends: map[string]int{},
-		written: map[string]bool{}}
+	w := writers{elements: map[record.Cell]int{}, appends: map[string]int{}, written: map[string]bool{}}
 	for i := range txns {
 		for _, op := range txns[i].Ops {
 			switch op.Kind {
 			case record.Write:
-				w.values[op.Cell()] = true
 				w.written[op.Key] = true
 			case record.Append:
 				w.elements[op.Cell()]++
