@@ -186,7 +186,8 @@ func (a *Alert) Violation(v verdict.Violation) verdict.Violation {
 	v.Cases = e.all(v.Cases)
 	exhibits := make([]verdict.Exhibit, len(v.Exhibits))
 	for i, x := range v.Exhibits {
-		exhibits[i] = verdict.Exhibit{Txn: x.Txn, Reads: a.all(x.Reads), Writes: a.all(x.Writes), All: a.all(x.All), Open: x.Open}
+		exhibits[i] = verdict.Exhibit{Txn: x.Txn, Open: x.Open, Reads: a.all(x.Reads), Writes: a.all(x.Writes),
+			All: a.all(x.All)}
 	}
 	v.Exhibits = exhibits
 	return v

@@ -263,17 +263,16 @@ func TestWhatIsNotCheckedVouchesForNobody(t *testing.T) {
 
 // What is told is proved: what was read of keys that nobody had written is a part of the proof where nothing less than
 // the history proves; the list that shows that an unknown outcome took effect is, and no other one of its reader; and
-// what nothing proves by itself is only counted beside what is.
+// so is what a key held at first, whatever else nobody wrote its reader found there.
 func TestToldIsProved(t *testing.T) {
 	for _, tc := range []struct {
 		script  string
 		initial record.Initial
 		level   verdict.Level
-		signs   bool
 	}{
-		{"s2 A unknown: r(x,null) w(x,1)\ns0 B: r(x,null) w(x,1)\ns1 C: w(x,2)\ns1 D: r(x,1) @17-17", record.InitialAny, verdict.StrongSI, false},
-		{"s3 A unknown: append(y,2) r(x,null)\ns1 B: r(y,[]) r(y,[1,2])", record.InitialZero, verdict.RC, false},
-		{"s0 A: r(x,0)\ns0 B: w(x,3)\ns0 C: r(x,[1]) r(x,3) r(x,0)", record.InitialAny, verdict.RC, true},
+		{"s2 A unknown: r(x,null) w(x,1)\ns0 B: r(x,null) w(x,1)\ns1 C: w(x,2)\ns1 D: r(x,1) @17-17", record.InitialAny, verdict.StrongSI},
+		{"s3 A unknown: append(y,2) r(x,null)\ns1 B: r(y,[]) r(y,[1,2])", record.InitialZero, verdict.RC},
+		{"s0 A: r(x,0)\ns0 B: w(x,3)\ns0 C: r(x,[1]) r(x,3) r(x,0)", record.InitialAny, verdict.RC},
 	} {
 		s, err := script.Parse(tc.script)
 		if err != nil {
@@ -285,8 +284,7 @@ func TestToldIsProved(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := h.Results[0]
-		if r.Verdict != "violated" || slices.Contains(r.Notes, report.Unproved(1)) ||
-			tc.signs != strings.Contains(strings.Join(r.Notes, "; "), "1 more signs") {
+		if r.Verdict != "violated" || len(r.Notes) > 0 {
 			t.Errorf("%s\n%s: %q", tc.script, r.Verdict, r.Notes)
 		}
 	}
