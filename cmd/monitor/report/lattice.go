@@ -3,6 +3,7 @@ package report
 import (
 	"slices"
 
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
@@ -78,21 +79,9 @@ func (h *History) lattice() []*Result {
 	for i := range h.Results {
 		out[i] = &h.Results[i]
 	}
+	ordered := verdict.Names(name.Ordered()) // lin is none of them
 	slices.SortStableFunc(out, func(a, b *Result) int {
-		if c := height(b.Level) - height(a.Level); c != 0 {
-			return c
-		}
-		return level(b.Level) - level(a.Level)
+		return slices.Index(ordered, b.Level) - slices.Index(ordered, a.Level)
 	})
-	last := slices.IndexFunc(out, func(r *Result) bool { return r.Level == verdict.LIN.String() })
-	if last >= 0 {
-		lin := out[last]
-		out = append(slices.Delete(out, last, last+1), lin)
-	}
 	return out
-}
-
-func level(s string) int {
-	l, _ := verdict.ParseLevel(s)
-	return int(l)
 }
