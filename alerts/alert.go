@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -358,6 +359,16 @@ func (a Alert) EvidenceFile() string {
 		}
 		return '_'
 	}, a.ID) + ".jsonl"
+}
+
+// EvidenceText is what such a file holds, which monitor check takes.
+func (a Alert) EvidenceText() []byte {
+	var b bytes.Buffer
+	for _, line := range a.Evidence {
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
 }
 
 // Parse reads the JSON form back, as from the store.

@@ -320,13 +320,8 @@ type txn struct {
 // evidence fills in what the clients saw, and how to check it again.
 func (c *card) evidence() {
 	lines := c.Evidence
-	var all bytes.Buffer
 	for i, line := range lines {
 		c.Bytes += len(line) + 1
-		if c.Bytes <= evidenceBytes {
-			all.Write(line)
-			all.WriteByte('\n')
-		}
 		if i < rawMax {
 			c.Raw = append(c.Raw, head(string(line), rawCols))
 		}
@@ -348,7 +343,7 @@ func (c *card) evidence() {
 		c.Command = "monitor check --level " + l.String() + " " + c.File
 	}
 	if c.Bytes <= evidenceBytes {
-		c.Data = template.URL("data:application/x-ndjson;base64," + base64.StdEncoding.EncodeToString(all.Bytes())) //nolint:gosec // base64 has nothing that means anything
+		c.Data = template.URL("data:application/x-ndjson;base64," + base64.StdEncoding.EncodeToString(c.EvidenceText())) //nolint:gosec // base64 has nothing that means anything
 	}
 }
 

@@ -371,7 +371,9 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 					if err := os.MkdirAll(evidence, 0o755); err != nil {
 						return environment(err)
 					}
-					write = func(a alerts.Alert) error { return writeEvidence(evidence, a) }
+					write = func(a alerts.Alert) error {
+						return environment(os.WriteFile(filepath.Join(evidence, a.EvidenceFile()), a.EvidenceText(), 0o644))
+					}
 				}
 				n := 0
 				each := func(id string) error {
@@ -428,13 +430,4 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 	cmd.Flags().StringArrayVar(&ids, "id", nil, "only the alert of this `id`, which may be abbreviated; may be repeated")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "nothing but the result")
 	return cmd
-}
-
-func writeEvidence(dir string, a alerts.Alert) error {
-	var b strings.Builder
-	for _, line := range a.Evidence {
-		b.Write(line)
-		b.WriteByte('\n')
-	}
-	return environment(os.WriteFile(filepath.Join(dir, a.EvidenceFile()), []byte(b.String()), 0o644))
 }

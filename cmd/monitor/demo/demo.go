@@ -1,9 +1,7 @@
 package demo
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -281,7 +279,7 @@ func (s *stage) show(n notice) error {
 	if s.Evidence == "" || !s.reopened {
 		return nil
 	}
-	if err := keep(s.Evidence, a.Evidence); err != nil {
+	if err := keep(s.Evidence, a); err != nil {
 		return err
 	}
 	s.say("the evidence is in " + s.Evidence)
@@ -289,13 +287,8 @@ func (s *stage) show(n notice) error {
 }
 
 // keep writes evidence to a file, for monitor check.
-func keep(file string, evidence []json.RawMessage) error {
-	var text bytes.Buffer
-	for _, line := range evidence {
-		text.Write(line)
-		text.WriteByte('\n')
-	}
-	if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+func keep(file string, a alerts.Alert) error {
+	if err := os.WriteFile(file, a.EvidenceText(), 0o644); err != nil {
 		return fmt.Errorf("save the evidence: %w", err)
 	}
 	return nil

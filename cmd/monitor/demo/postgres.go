@@ -90,7 +90,7 @@ func Postgres(ctx context.Context, o Options) (planned bool, err error) {
 	if o.Evidence == "" {
 		return true, nil
 	}
-	return true, keep(o.Evidence, fork.Evidence)
+	return true, keep(o.Evidence, *fork)
 }
 
 // configured is a configuration with settings of its own.

@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 // secret signs the demo's webhooks; both ends live in this process.
