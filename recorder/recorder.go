@@ -304,10 +304,11 @@ func (s *Session) Name() string { return s.name }
 func (s *Session) Begin() *Transaction { return s.begin(s.recorder.Now()) }
 
 // Record records a transaction that has ended, of who learns only then what it did. start is what Recorder.Now was
-// before the database was told, and not before the session's last transaction began. Operations without a key are left
-// out.
-func (s *Session) Record(start int64, outcome record.Status, ops ...record.Op) {
+// before the database was told, and not before the session's last transaction began; statements are as
+// Transaction.Asked has it. Operations without a key are left out.
+func (s *Session) Record(start int64, outcome record.Status, statements string, ops ...record.Op) {
 	t := s.begin(start)
+	t.Asked(statements)
 	for _, o := range ops {
 		if o.Key != "" {
 			t.op(o.Kind, o.Key, o.Value)
@@ -345,6 +346,15 @@ func (t *Transaction) ID() string { return t.record.ID }
 
 // At says which server the transaction runs on. It is shown with what is found.
 func (t *Transaction) At(node string) { t.record.Node = node }
+
+// Asked says what the database was asked, such as the transaction's SQL without its literals. It is shown with what is
+// found. Beyond StatementsMax it is cut.
+func (t *Transaction) Asked(statements string) {
+	t.record.Statements = strings.ReplaceAll(cut(statements, StatementsMax), "\x00", " ")
+}
+
+// StatementsMax is how many bytes of a transaction's statements are kept.
+const StatementsMax = 1000
 
 // Read says that key was read and held value; record.Null if it was not there.
 func (t *Transaction) Read(key string, value record.Value) { t.op(record.Read, key, value) }

@@ -312,9 +312,9 @@ const depthMax = 12
 
 // txn is a transaction as a row of a table.
 type txn struct {
-	ID, Session, Status, Start, Took string
-	Ops                              []string
-	More                             int
+	ID, Session, Status, Start, Took, Statements string
+	Ops                                          []string
+	More                                         int
 }
 
 // evidence fills in what the clients saw, and how to check it again.
@@ -355,7 +355,8 @@ func row(line []byte) txn {
 	if err := codec.Decode(line, &t); err != nil {
 		return txn{ID: "a record that can't be read"}
 	}
-	out := txn{ID: text.Name(t.ID), Session: text.Session(&t), Status: t.Status.String()}
+	out := txn{ID: text.Name(t.ID), Session: text.Session(&t), Status: t.Status.String(),
+		Statements: text.Cut(text.Printable(t.Statements), statementsMax)}
 	if t.HasTimes {
 		out.Start, out.Took = time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"),
 			time.Duration(t.End-t.Start).String()

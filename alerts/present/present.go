@@ -33,6 +33,8 @@ const (
 	casesMax = 8
 	txnsMax  = 30
 	opsMax   = 40 // of one transaction
+	// statementsMax is how many bytes are shown of what a transaction asked for.
+	statementsMax = 400
 )
 
 // Text draws an alert. The only errors are those of w.
@@ -207,6 +209,9 @@ func (p *printer) records(a alerts.Alert) {
 			facts = append(facts, times(t))
 		}
 		p.line("  %s", strings.Join(facts, "  "))
+		if t.Statements != "" {
+			p.wrap("      asked   ", "              ", text.Cut(text.Printable(t.Statements), statementsMax))
+		}
 		for j, op := range t.Ops {
 			if j == opsMax {
 				p.line("      %s", p.style(faint, fmt.Sprintf("… %d more operations", len(t.Ops)-opsMax)))

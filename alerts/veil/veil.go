@@ -140,6 +140,9 @@ func (a *Alert) Transaction(t *record.Transaction) *record.Transaction {
 	for i, op := range t.Ops {
 		out.Ops[i] = a.op(op)
 	}
+	if !a.short(len(t.Statements)) {
+		out.Statements = ""
+	}
 	return &out
 }
 

@@ -27,8 +27,9 @@ func newProxy() *cobra.Command {
 transaction read and wrote: rows by their primary keys. What is recorded is checked in this process, or sent to
 a topic. What a statement did that is not understood is not guessed: it is listed at the end.
 
-Clients connect without TLS and log in at PostgreSQL as before. The address of PostgreSQL is asked
-for its tables when the proxy starts; any role may do that. docs/capture.md says what is found, and what is not seen.
+Clients log in at PostgreSQL as before; they may use TLS where --tls-cert and --tls-key are given. The
+address of PostgreSQL is asked for its tables when the proxy starts; any role may do that. docs/capture.md says
+what is found, and what is not seen.
 
 It goes on until Ctrl-C, whatever it finds, or as --duration or --until-violation say.
 
@@ -44,6 +45,8 @@ that can't be used. 4 the environment failed.`,
 	p.flags(cmd, "")
 	f.StringVar(&p.options.Upstream, "upstream", "",
 		"PostgreSQL's `address`, as libpq has it; a password may be in PGPASSWORD")
+	f.StringVar(&p.options.Cert, "tls-cert", "", "PEM `file` of a certificate for clients who ask for TLS")
+	f.StringVar(&p.options.Key, "tls-key", "", "PEM `file` of its private key")
 	f.BoolVar(&p.options.Unique, "unique-values", false,
 		"nobody writes to a column of a row what somebody else wrote to it: with coverage partial more is found")
 	return cmd

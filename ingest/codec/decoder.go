@@ -117,12 +117,14 @@ const (
 	fieldStatus
 	fieldOps
 	fieldNode
+	fieldStatements
 )
 
 var recordForm = form{
-	fields:   []string{"db", "session", "seq", "id", "start", "end", "status", "ops", "node"},
-	optional: fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd | fieldNode,
-	has:      "a record has db, session, seq, id, node, start, end, status and ops",
+	fields: []string{"db", "session", "seq", "id", "start", "end", "status", "ops", "node",
+		"statements"},
+	optional: fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd | fieldNode | fieldStatements,
+	has:      "a record has db, session, seq, id, node, statements, start, end, status and ops",
 }
 
 // transaction parses all of d.b. The fields that are absent are set by finish.
@@ -149,6 +151,10 @@ func (d *Decoder) field(f uint, t *record.Transaction) {
 		t.ID = string(d.nameBytes("the id"))
 	case fieldNode:
 		t.Node = string(d.nameBytes("the node"))
+	case fieldStatements:
+		raw := d.nameBytes("the text of the statements")
+		d.fail(CheckStatements(raw))
+		t.Statements = string(raw)
 	case fieldStart:
 		t.Start = d.integer()
 	case fieldEnd:

@@ -24,6 +24,9 @@ func AppendJSON(b []byte, t *record.Transaction) []byte {
 	if t.Node != "" {
 		b = record.AppendJSONString(append(b, `,"node":`...), t.Node)
 	}
+	if t.Statements != "" {
+		b = record.AppendJSONString(append(b, `,"statements":`...), t.Statements)
+	}
 	if t.HasTimes {
 		b = strconv.AppendInt(append(b, `,"start":`...), t.Start, 10)
 		b = strconv.AppendInt(append(b, `,"end":`...), t.End, 10)

@@ -113,6 +113,11 @@ func (d *Decoder) canonicalHead(h *packed.Head) (ok bool) {
 			return false
 		}
 	}
+	if d.word(`,"statements":"`) {
+		if h.Statements, ok = d.plainString(); !ok {
+			return false
+		}
+	}
 	if d.word(`,"start":`) {
 		if h.Start, ok = d.plainInteger(); !ok || !d.word(`,"end":`) {
 			return false

@@ -177,17 +177,22 @@ func CheckHistory(name []byte) *reject.Error {
 		return reject.New(reject.TooLarge, "the name of the history has %d bytes, more than the limit of %d", len(name),
 			HistoryMax)
 	}
-	return withoutNul("the history", name)
+	return withoutNul("the name of the history", name)
 }
 
 // CheckSession refuses the name of a session that could be one of the monitor's own.
-func CheckSession(name []byte) *reject.Error { return withoutNul("the session", name) }
+func CheckSession(name []byte) *reject.Error { return withoutNul("the name of the session", name) }
+
+// CheckStatements refuses a text of statements with U+0000.
+func CheckStatements(text []byte) *reject.Error {
+	return withoutNul("the text of the statements", text)
+}
 
 // withoutNul refuses names that have U+0000: what the monitor makes of names and keeps beside
 // them is told from them by that.
 func withoutNul(what string, name []byte) *reject.Error {
 	if i := bytes.IndexByte(name, 0); i >= 0 {
-		return reject.New(reject.NulInName, "the name of %s has the character U+0000, at byte %d", what, i)
+		return reject.New(reject.NulInName, "%s has the character U+0000, at byte %d", what, i)
 	}
 	return nil
 }

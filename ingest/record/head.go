@@ -37,8 +37,8 @@ func HeadOf(t *Transaction) Head {
 		op := &t.Ops[i]
 		d = d.Op(op, Hash(op.Key))
 	}
-	if t.Node != "" {
-		d = d.Node(Hash(t.Node))
+	if label := t.Label(); label != "" {
+		d = d.Label(Hash(label))
 	}
 	h.Content = d.Sum(len(t.Ops))
 	return h
@@ -110,8 +110,8 @@ func (d Digest) value(kind OpKind, value ValueKind, key uint64, n int64) Digest 
 	return Digest(mix(h^uint64(kind)<<8^uint64(value), uint64(n)))
 }
 
-// Node goes on with the name of a node, by its hash; a record without one says nothing of it.
-func (d Digest) Node(node uint64) Digest { return Digest(mix(uint64(d), node)) }
+// Label goes on with a record's label, by its hash; one without says nothing of it.
+func (d Digest) Label(label uint64) Digest { return Digest(mix(uint64(d), label)) }
 
 // Sum ends the digest, of so many operations.
 func (d Digest) Sum(ops int) uint64 { return mix(uint64(d), uint64(ops)) }

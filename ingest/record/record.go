@@ -105,7 +105,9 @@ type Transaction struct {
 	Session string // transactions of a session follow each other
 	Seq     int64  // place in the session, from 0 on, counting aborted ones; meaningful if HasSeq
 	ID      string // unique in its history
-	Node    string // the server that it ran on, if that is known; it changes no verdict
+	// Node is the server that it ran on, and Statements the text of what it asked for, such as its SQL, if these are
+	// known. They are shown, and change no verdict. Statements has no U+0000.
+	Node, Statements string
 	// Start and End are the client's clock at begin and at the commit's
 	// answer, in nanoseconds; meaningful if HasTimes, and then Start <= End.
 	Start, End int64
@@ -113,6 +115,22 @@ type Transaction struct {
 	HasTimes   bool
 	Status     Status
 	Ops        []Op
+}
+
+// Label is Node and Statements as one text.
+func (t *Transaction) Label() string {
+	if t.Statements == "" && strings.IndexByte(t.Node, 0) < 0 {
+		return t.Node
+	}
+	return t.Node + "\x00" + t.Statements
+}
+
+// SetLabel is the inverse of Label.
+func (t *Transaction) SetLabel(label string) {
+	t.Node, t.Statements = label, ""
+	if i := strings.LastIndexByte(label, 0); i >= 0 {
+		t.Node, t.Statements = label[:i], label[i+1:]
+	}
 }
 
 // Initial says what a key holds before anybody wrote it.

@@ -64,6 +64,7 @@ type own struct {
 // txn is a transaction in work.
 type txn struct {
 	start  int64
+	asked  []string    // the texts of its statements
 	ops    []record.Op // one without a key is not recorded
 	own    map[string]own
 	saves  []save
@@ -84,6 +85,20 @@ type undo struct {
 	before own
 	there  bool
 }
+
+// ask takes the text of a statement that was carried out; the same again in a row, as in a loop, says nothing new.
+func (x *txn) ask(text string) {
+	switch n := len(x.asked); {
+	case n > askedMax, n > 0 && x.asked[n-1] == text:
+	case n == askedMax:
+		x.asked = append(x.asked, "…")
+	default:
+		x.asked = append(x.asked, text)
+	}
+}
+
+// askedMax is how many of these texts are kept.
+const askedMax = 8
 
 // readsMax is how many operations a transaction has before its reads are left out.
 const readsMax = 10_000
@@ -658,7 +673,7 @@ func (c *Connection) holds(t *table, key string, column int, v record.Value, bef
 	}
 	held, isFirst := c.capture.items.read(key, t, column, c, before)
 	if isFirst && !v.IsNull() {
-		c.first.Record(c.current().start, record.Committed, record.Op{Kind: record.Write, Key: key, Value: v})
+		c.first.Record(c.current().start, record.Committed, "", record.Op{Kind: record.Write, Key: key, Value: v})
 	}
 	return held
 }
@@ -675,6 +690,11 @@ func (c *Connection) complete(r *run, tag string) bool {
 		sql.Savepoint: "SAVEPOINT"}[p.Verb]
 	if want != "" && word != want {
 		return false
+	}
+	switch p.Verb {
+	case sql.Begin, sql.Commit, sql.Rollback, sql.Prepare:
+	default:
+		c.current().ask(p.Text)
 	}
 	switch p.Verb {
 	case sql.Begin:
@@ -954,7 +974,7 @@ func (c *Connection) end(status record.Status) {
 		return
 	}
 	if slices.ContainsFunc(x.ops, func(o record.Op) bool { return o.Key != "" }) {
-		c.session.Record(x.start, status, x.ops...)
+		c.session.Record(x.start, status, strings.Join(x.asked, "; "), x.ops...)
 	}
 }
 

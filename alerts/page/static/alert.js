@@ -179,6 +179,7 @@ function operations(a, records) {
   const all = records.map(r => h('li', { class: 'txn card' },
     h('div', { class: 'txn-head' }, h('strong', { class: 'mono' }, long(r.id ?? '', 80)), !part.has(r.id) && h('span', { class: 'faint' }, 'only for the proof'),
       h('span', { class: 'faint' }, 'session ', h('bdi', { class: 'mono' }, cut(r.session ?? '', 60)), r.node && [' at ', h('bdi', { class: 'mono' }, cut(r.node, 60))], r.status !== 'committed' && [' · ', badge('warning', r.status)], r.start !== undefined && ` · ${span(r)}`)),
+    r.statements && h('p', { class: 'faint mono' }, long(r.statements, 400)),
     h('ol', { class: 'ops' }, (r.ops ?? []).slice(0, 200).map(operation)), (r.ops ?? []).length > 200 && h('p', { class: 'faint' }, `and ${r.ops.length - 200} more: see the evidence`)));
   const list = h('ul', { class: 'txns' }, all.slice(0, shownMax));
   return h('section', { 'aria-labelledby': 'ops-h' }, h('h2', { id: 'ops-h' }, 'What the clients saw'), list,

@@ -9,6 +9,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -31,8 +32,10 @@ import (
 type Options struct {
 	// Upstream is where PostgreSQL is. Its user and password are not used: clients give their own.
 	Upstream *pgconn.Config
-	Capture  *postgres.Capture
-	Log      zerolog.Logger
+	// TLS is for clients who ask for it; nil: they are told that there is none.
+	TLS     *tls.Config
+	Capture *postgres.Capture
+	Log     zerolog.Logger
 }
 
 // Proxy passes connections on.
@@ -101,7 +104,7 @@ const (
 func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	defer closeWith(ctx, client)()
 	_ = client.SetDeadline(time.Now().Add(helloMax))
-	hello, err := p.hello(client)
+	client, hello, err := p.hello(client)
 	if err != nil {
 		return // it was no client, or went
 	}
@@ -127,7 +130,9 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	heard.FromClient(hello)
 	var back sync.WaitGroup
 	back.Go(func() {
-		pass(client, server, heard.FromServer)
+		if !isSecure(server) || isSecure(client) || unbind(client, server, heard.FromServer) == nil {
+			pass(client, server, heard.FromServer)
+		}
 		client.Close()
 	})
 	pass(server, client, heard.FromClient)
@@ -135,29 +140,34 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	back.Wait()
 }
 
-// hello reads what a client wants first. TLS is refused, as the protocol has it, and so is GSS; the client then goes
-// on without, or goes.
-func (p *Proxy) hello(client net.Conn) ([]byte, error) {
-	for {
+// hello reads what a client wants first, and gives the connection on which it goes on: under TLS, if it has asked for
+// that and there is some. What is refused, as the protocol has it, the client goes on without, or goes.
+func (p *Proxy) hello(client net.Conn) (net.Conn, []byte, error) {
+	for offers := p.TLS != nil; ; {
 		b := make([]byte, 8, 256)
 		if _, err := io.ReadFull(client, b); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		length := binary.BigEndian.Uint32(b)
 		if length < 8 || length > helloBytes {
-			return nil, errors.New("no PostgreSQL client")
+			return nil, nil, errors.New("no PostgreSQL client")
 		}
 		b = append(b, make([]byte, length-8)...)
 		if _, err := io.ReadFull(client, b[8:]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		switch binary.BigEndian.Uint32(b[4:]) {
-		case requestTLS, requestGSS:
-			if _, err := client.Write([]byte{'N'}); err != nil {
-				return nil, err
-			}
-		default:
-			return b, nil
+		answer, request := byte('N'), binary.BigEndian.Uint32(b[4:])
+		switch {
+		case request == requestTLS && offers:
+			answer = 'S'
+		case request != requestTLS && request != requestGSS:
+			return client, b, nil
+		}
+		if _, err := client.Write([]byte{answer}); err != nil {
+			return nil, nil, err
+		}
+		if answer == 'S' { // nothing of what came before is read as if it had come under TLS
+			offers, client = false, tls.Server(client, p.TLS)
 		}
 	}
 }
@@ -201,6 +211,40 @@ func secure(ctx context.Context, conn net.Conn, c *tls.Config) (net.Conn, error)
 	}
 	conn.Close()
 	return nil, err
+}
+
+func isSecure(c net.Conn) bool {
+	_, is := c.(*tls.Conn)
+	return is
+}
+
+// unbind passes on what a PostgreSQL under TLS answers first to a client that is not: from the ways to log in that it
+// offers the one is left out that is bound to TLS, at which such a client would take the offer for an attack.
+func unbind(client io.Writer, server io.Reader, heard func([]byte)) error {
+	const saslOffer, bound = 10, "SCRAM-SHA-256-PLUS\x00"
+	for {
+		b := make([]byte, 5)
+		if _, err := io.ReadFull(server, b); err != nil {
+			return err
+		}
+		length := binary.BigEndian.Uint32(b[1:])
+		if length < 4 || length > buffered {
+			return errors.New("no PostgreSQL")
+		}
+		b = append(b, make([]byte, length-4)...)
+		if _, err := io.ReadFull(server, b[5:]); err != nil {
+			return err
+		}
+		kind := b[0]
+		if kind == 'R' && length > 8 && binary.BigEndian.Uint32(b[5:]) == saslOffer {
+			b = append(b[:9], bytes.ReplaceAll(b[9:], []byte(bound), nil)...)
+			binary.BigEndian.PutUint32(b[1:], uint32(len(b)-1))
+		}
+		heard(b)
+		if _, err := client.Write(b); err != nil || kind != 'N' && kind != 'v' { // a notice, another version
+			return err
+		}
+	}
 }
 
 // refuse tells a client that there is no PostgreSQL.

@@ -3,10 +3,15 @@ package proxy_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,8 +47,8 @@ type stood struct {
 	end     func() []record.Transaction // ends it, and gives what it recorded
 }
 
-// stand lets a proxy stand before a database.
-func stand(t *testing.T, url string) stood {
+// stand lets a proxy stand before a database; secure is for clients who ask for TLS.
+func stand(t *testing.T, url string, secure *tls.Config) stood {
 	t.Helper()
 	var out bytes.Buffer
 	rec := recorder.New(recorder.Lines(&out), recorder.Options{Wait: true})
@@ -62,7 +67,7 @@ func stand(t *testing.T, url string) stood {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- proxy.New(proxy.Options{Upstream: &upstream.Config, Capture: capture, Log: zerolog.Nop()}).Serve(ctx, l)
+		done <- proxy.New(proxy.Options{Upstream: &upstream.Config, TLS: secure, Capture: capture, Log: zerolog.Nop()}).Serve(ctx, l)
 	}()
 	ended := false
 	end := func() []record.Transaction {
@@ -164,7 +169,7 @@ func TestPgbench(t *testing.T) {
 		{`read\ committed`, verdict.SI, verdict.Violated, []string{"-M", "simple", "-f", script}},
 	} {
 		t.Run(tc.isolation+" "+tc.args[1], func(t *testing.T) {
-			s := stand(t, url)
+			s := stand(t, url, nil)
 			// What was asked for the tables is in the count once the server has ended that session: it counts what one did
 			// before it takes it from the list.
 			for ask(t, p, "select count(*) from pg_stat_activity where datname = 'canary'") > 0 {
@@ -219,7 +224,7 @@ func TestPgbench(t *testing.T) {
 func TestPasses(t *testing.T) {
 	p := databases.StartPostgres(t)
 	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
-	s := stand(t, url)
+	s := stand(t, url, nil)
 	through := strings.Replace(url, p.Primary.Addr, s.addr, 1)
 	c, err := pgx.Connect(t.Context(), through)
 	if err != nil {
@@ -296,6 +301,111 @@ func TestPasses(t *testing.T) {
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// Clients may use TLS, and need not. What they ask for is recorded with what it read and wrote, without its literals.
+func TestTLS(t *testing.T) {
+	p := databases.StartPostgres(t)
+	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	shown := httptest.NewUnstartedServer(nil)
+	shown.StartTLS()
+	defer shown.Close()
+	s := stand(t, url, &tls.Config{Certificates: shown.TLS.Certificates})
+	for i, mode := range []string{"verify-full", "disable"} {
+		config, err := pgx.ParseConfig(strings.Replace(strings.Replace(url, p.Primary.Addr, s.addr, 1), "sslmode=disable", "sslmode="+mode, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.TLSConfig != nil {
+			config.TLSConfig.RootCAs = shown.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		}
+		config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+		c, err := pgx.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(mode, err)
+		}
+		texts := []string{fmt.Sprintf("insert into a values (%d, 5)", i), fmt.Sprintf("begin; select n from a where id = %d; select n from a where id = 3; end", i)}
+		if i == 0 {
+			texts = append([]string{"create table a (id int primary key, n int)"}, texts...)
+		}
+		for _, text := range texts {
+			if _, err := c.Exec(t.Context(), text); err != nil {
+				t.Error(mode, err)
+			}
+		}
+		c.Close(context.Background())
+	}
+	var asked []string
+	for _, r := range s.end() {
+		if r.Statements != "" {
+			asked = append(asked, fmt.Sprintf("%s %s %d", r.Session, r.Statements, len(r.Ops)))
+		}
+	}
+	want := "client/1 insert into a values (?, ?) 1\nclient/1 select n from a where id = ? 2\nclient/2 insert into a values (?, ?) 1\nclient/2 select n from a where id = ? 2"
+	if got := strings.Join(asked, "\n"); got != want {
+		t.Errorf("recorded are\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A client without TLS logs in by a password at a PostgreSQL that the proxy reaches under TLS: libpq would take the offer
+// of SCRAM bound to TLS, which is not its own, for an attack.
+func TestPasswordBehindTLS(t *testing.T) {
+	p := databases.StartPostgres(t)
+	own := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	c, err := pgx.Connect(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	var dir, hba string
+	if err := c.QueryRow(t.Context(), "select current_setting('data_directory'), current_setting('hba_file')").Scan(&dir, &hba); err != nil {
+		t.Fatal(err)
+	}
+	shown := httptest.NewUnstartedServer(nil)
+	shown.StartTLS()
+	defer shown.Close()
+	pair := shown.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(file, kind string, der []byte) string {
+		return fmt.Sprintf("copy (select unnest(string_to_array('%s', E'\\n'))) to program 'umask 077; cat > %s/%s'", pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), dir, file)
+	}
+	for _, text := range []string{
+		"create role guest login password 'sesame'",
+		write("server.crt", "CERTIFICATE", pair.Certificate[0]), write("server.key", "PRIVATE KEY", key), "alter system set ssl = on",
+		fmt.Sprintf("copy (values ('host all guest 127.0.0.1/32 scram-sha-256'), ('local all all trust'), ('host all all 127.0.0.1/32 trust')) to '%s'", hba),
+		"select pg_reload_conf()",
+	} {
+		if _, err := c.Exec(t.Context(), text); err != nil {
+			t.Fatalf("%.60s: %v", text, err)
+		}
+	}
+	under := strings.Replace(own, "sslmode=disable", "sslmode=require", 1)
+	for tries := 0; ; tries++ { // until it has read them
+		c, err := pgx.Connect(t.Context(), under)
+		if err == nil {
+			c.Close(context.Background())
+			break
+		}
+		if tries == 10_000 {
+			t.Fatal(err)
+		}
+	}
+	s := stand(t, under, nil)
+	initdb, err := servers.Initdb()
+	if err != nil {
+		t.Fatal(err)
+	}
+	psql, err := servers.Find("psql", "apt-get install postgresql-client", filepath.Dir(initdb))
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	cmd := exec.CommandContext(t.Context(), psql, "-Atc", "select 6 * 7", "postgres://guest:sesame@"+s.addr+"/canary")
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "42\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,8 @@ type RunOptions struct {
 	Config   *config.Config
 	Listen   string
 	Upstream string // an address, as libpq has it
+	// Cert and Key are PEM files of what is shown to clients who ask for TLS; empty: they are told that there is none.
+	Cert, Key string
 	// Unique: nobody writes to a column of a row what somebody else wrote to it.
 	Unique   bool
 	Duration time.Duration // 0: only ctx ends it
@@ -39,6 +42,10 @@ type RunOptions struct {
 // *target.Error where an option can't be used, else what the monitor's Run returns.
 func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 	node, upstream, err := target.PostgresAt("--upstream", o.Upstream)
+	if err != nil {
+		return nil, err
+	}
+	secure, err := certificate(o.Cert, o.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +81,7 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 		if err != nil {
 			return target.PostgresFailure(node, err)
 		}
-		p := New(Options{Upstream: &upstream.Config, Capture: capture, Log: o.Log})
+		p := New(Options{Upstream: &upstream.Config, TLS: secure, Capture: capture, Log: o.Log})
 		introduce(m, l, upstream, capture, complete, o.Unique)
 		var saying sync.WaitGroup
 		saying.Go(func() { m.Report(ctx, func() []string { return []string{status(m, p)} }) })
@@ -90,6 +97,23 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 		return nil, err
 	}
 	return m.Outcome(upstream.Host), nil
+}
+
+// certificate is how TLS with clients begins; nil without files. They are read for each connection, so that a new
+// certificate needs no restart.
+func certificate(cert, key string) (*tls.Config, error) {
+	if cert == "" && key == "" {
+		return nil, nil
+	}
+	read := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		return &pair, err
+	}
+	if _, err := read(nil); err != nil {
+		return nil, &target.Error{Option: "--tls-cert, --tls-key", What: "they are no certificate and its key", Err: err,
+			Do: "name two PEM files"}
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: read}, nil
 }
 
 // introduce says what is recorded, and what that is worth.

@@ -41,7 +41,8 @@ func New(opt codec.Options) *Decoder {
 const (
 	messageTransaction, messageBegin, messageStep, messageEnd = 1, 2, 3, 4
 
-	txnSession, txnSeq, txnStart, txnEnd, txnStatus, txnDB, txnID, txnOps, txnNode = 1, 2, 3, 4, 5, 6, 7, 8, 9
+	txnSession, txnSeq, txnStart, txnEnd, txnStatus, txnDB, txnID, txnOps, txnNode, txnStatements = 1, 2, 3, 4, 5,
+		6, 7, 8, 9, 10
 )
 
 var (
@@ -56,6 +57,8 @@ var (
 		txnID:      {name: "id", wire: bytesType},
 		txnOps:     {name: "ops", wire: bytesType, repeated: true},
 		txnNode:    {name: "node", wire: bytesType},
+
+		txnStatements: {name: "statements", wire: bytesType},
 	}}
 )
 
@@ -149,6 +152,9 @@ func (d *Decoder) head(c *cursor, h *packed.Head) (from int) {
 			h.ID = c.name("the id")
 		case txnNode:
 			h.Node = c.name("the node")
+		case txnStatements:
+			h.Statements = c.name("the text of the statements")
+			c.fail(codec.CheckStatements(h.Statements))
 		case txnOps:
 			if ops == 0 {
 				from = at

@@ -36,6 +36,9 @@ func Append(b []byte, t *record.Transaction) []byte {
 	if t.Node != "" {
 		b = text(b, txnNode, t.Node)
 	}
+	if t.Statements != "" {
+		b = text(b, txnStatements, t.Statements)
+	}
 	return closed(b, message)
 }
 

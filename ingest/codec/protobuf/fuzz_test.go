@@ -172,7 +172,7 @@ func TestPackMany(t *testing.T) {
 // anyTransaction draws a record as the JSON decoder leaves it.
 func anyTransaction(r *rapid.T) record.Transaction {
 	name := rapid.StringMatching(`[a-zé"\\/0-9:]{1,12}`)
-	t := record.Transaction{Node: rapid.SampledFrom([]string{"", "db-1"}).Draw(r, "node"), DB: rapid.SampledFrom([]string{"default", "orders"}).Draw(r, "db"), Session: name.Draw(r, "session"),
+	t := record.Transaction{Node: rapid.SampledFrom([]string{"", "db-1"}).Draw(r, "node"), Statements: rapid.SampledFrom([]string{"", "select 1"}).Draw(r, "statements"), DB: rapid.SampledFrom([]string{"default", "orders"}).Draw(r, "db"), Session: name.Draw(r, "session"),
 		Status: record.Status(rapid.IntRange(0, 2).Draw(r, "status"))}
 	if t.HasSeq = rapid.Bool().Draw(r, "has seq"); t.HasSeq {
 		t.Seq = rapid.Int64Min(0).Draw(r, "seq")

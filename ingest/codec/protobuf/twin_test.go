@@ -120,11 +120,11 @@ func (v view) get(name string) (protoreflect.Value, bool) {
 	return v.m.Get(f), v.m.Has(f)
 }
 
-// name is a string that is not empty, or was not given. That of a session or history has no
+// name is a string that is not empty, or was not given. That of a session or history, and statements, have no
 // U+0000.
 func (v view) name(field string, needed bool) (string, error) {
 	s, has := v.get(field)
-	if has && s.String() == "" || needed && !has || (field == "session" || field == "db") && strings.ContainsRune(s.String(), 0) {
+	if has && s.String() == "" || needed && !has || (field == "session" || field == "db" || field == "statements") && strings.ContainsRune(s.String(), 0) {
 		return "", errTwin
 	}
 	return s.String(), nil
@@ -152,7 +152,7 @@ func (v view) status() (record.Status, error) {
 }
 
 func (v view) transaction() (_ *record.Transaction, err error) {
-	var errs [8]error
+	var errs [9]error
 	var t record.Transaction
 	var hasStart, hasEnd bool
 	t.Session, errs[0] = v.name("session", true)
@@ -163,6 +163,7 @@ func (v view) transaction() (_ *record.Transaction, err error) {
 	t.End, hasEnd, errs[5] = v.integer("end")
 	t.Status, errs[6] = v.status()
 	t.Node, errs[7] = v.name("node", false)
+	t.Statements, errs[8] = v.name("statements", false)
 	t.HasTimes = hasStart && hasEnd
 	if errors.Join(errs[:]...) != nil || hasStart != hasEnd || t.End < t.Start {
 		return nil, errTwin
@@ -294,7 +295,7 @@ func TestFieldNumbers(t *testing.T) {
 		got.WriteByte('\n')
 	}
 	const want = `Message 1:transaction 2:begin 3:step 4:end
-Transaction 1:session 2:seq 3:start 4:end 5:status 6:db 7:id 8:ops 9:node
+Transaction 1:session 2:seq 3:start 4:end 5:status 6:db 7:id 8:ops 9:node 10:statements
 Operation 1:read 2:write 3:append 4:predicate_read 5:predicate_write 6:integer 7:text 8:null 9:boolean 10:number 11:integers 12:json
 Predicate 1:table 2:where
 Integers 1:values

@@ -111,8 +111,8 @@ func (b *Block) Sums() []Sum {
 		for j := range u.ops {
 			d = d.Op(&u.ops[j], hashes[u.keys[j]])
 		}
-		if u.h.node != 0 {
-			d = d.Node(hashes[u.h.node-1])
+		if u.h.label != 0 {
+			d = d.Label(hashes[u.h.label-1])
 		}
 		out[i].Content = d.Sum(len(u.ops))
 		switch {
@@ -148,8 +148,8 @@ func (b *Block) At(i int, r *Reader) *record.Transaction {
 	u.data, u.base, u.p = b.data, b.base, int(b.at[i])
 	u.next()
 	u.t.DB, u.t.Session = b.Name(uint32(u.h.db)), b.Name(uint32(u.h.session))
-	if u.h.node != 0 {
-		u.t.Node = b.Name(uint32(u.h.node - 1))
+	if u.h.label != 0 {
+		u.t.SetLabel(b.Name(uint32(u.h.label - 1)))
 	}
 	for j, k := range u.keys {
 		u.ops[j].Key = b.Name(k)
@@ -164,7 +164,7 @@ func (b *Block) At(i int, r *Reader) *record.Transaction {
 func (b *Block) Copy(i int) record.Transaction {
 	var r Reader
 	t := *b.At(i, &r)
-	size := len(t.DB) + len(t.Session) + len(t.ID) + len(t.Node)
+	size := len(t.DB) + len(t.Session) + len(t.ID) + len(t.Node) + len(t.Statements)
 	for j := range t.Ops {
 		op := &t.Ops[j]
 		size += len(op.Key) + len(op.Value.Text) + len(op.Where)
@@ -180,6 +180,7 @@ func (b *Block) Copy(i int) record.Transaction {
 	own(&t.Session)
 	own(&t.ID)
 	own(&t.Node)
+	own(&t.Statements)
 	for j := range t.Ops {
 		op := &t.Ops[j]
 		own(&op.Key)

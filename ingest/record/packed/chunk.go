@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -16,7 +17,7 @@ const (
 	flagTimes   = 1 << 3
 	flagID      = 1 << 4 // the ID is spelled out
 	flagIdle    = 1 << 5 // Seq, Start and End are spelled out though not meaningful
-	flagNames   = 1 << 6 // a DB other than the block's, or a node
+	flagNames   = 1 << 6 // a DB other than the block's, or a label
 	flagContent = 1 << 7 // the ID is made from the content, see Chunk.NameByContent
 )
 
@@ -79,7 +80,7 @@ type Chunk struct {
 	digest  record.Digest // of the record at hand
 	scratch []byte
 	id      []byte // scratch
-	node    uint64 // the hash of the node of the record at hand; 0: it has none
+	label   []byte // of the record at hand
 }
 
 // head is what joining needs to know of a record.
@@ -96,6 +97,7 @@ type head struct {
 type Head struct {
 	DB, Session []byte
 	Node        []byte // empty: not known
+	Statements  []byte // likewise
 	Seq         int64  // if HasSeq
 	Start, End  int64  // if HasTimes
 	ID          []byte
@@ -119,8 +121,13 @@ func (c *Chunk) Begin(h *Head) { c.begin(h, false) }
 func (c *Chunk) begin(h *Head, idle bool) {
 	if c.Shortening {
 		short := *h
-		short.Session, short.ID, short.Node = Shortened(h.Session), Shortened(h.ID), Shortened(h.Node)
+		short.Session, short.ID = Shortened(h.Session), Shortened(h.ID)
+		short.Node, short.Statements = Shortened(h.Node), Shortened(h.Statements)
 		h = &short
+	}
+	c.label = append(c.label[:0], h.Node...)
+	if len(h.Statements) > 0 || bytes.IndexByte(h.Node, 0) >= 0 { // see record.Transaction.Label
+		c.label = append(append(c.label, 0), h.Statements...)
 	}
 	c.begun.data, c.begun.ops, c.begun.where = len(c.data), c.ops, c.where
 	c.begun.hasStart, c.begun.hasInt = c.hasStart, c.hasInt
@@ -141,17 +148,17 @@ func (c *Chunk) begin(h *Head, idle bool) {
 		flags |= flagIdle
 	}
 	db := c.names.number(h.DB)
-	node := uint32(0)
-	if len(h.Node) > 0 {
-		node = c.names.number(h.Node) + 1
+	label := uint32(0)
+	if len(c.label) > 0 {
+		label = c.names.number(c.label) + 1
 	}
-	if db != 0 || node != 0 { // the chunk's db is the first name of all
+	if db != 0 || label != 0 { // the chunk's db is the first name of all
 		flags |= flagNames
 	}
 	session := c.names.number(h.Session)
 	b := append(c.data, flags, 0) // the number of operations: End sets it
 	if flags&flagNames != 0 {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(db)), uint64(node))
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(db)), uint64(label))
 	}
 	b = binary.AppendUvarint(b, uint64(session))
 	if flags&(flagSeq|flagIdle) != 0 {
@@ -178,9 +185,6 @@ func (c *Chunk) begin(h *Head, idle bool) {
 
 // sum begins to hash a record, and hashes its ID.
 func (c *Chunk) sum(h *Head) {
-	if c.node = 0; len(h.Node) > 0 {
-		c.node = record.HashBytes(h.Node)
-	}
 	r := record.Head{Seq: h.Seq, Start: h.Start, End: h.End, HasSeq: h.HasSeq, HasTimes: h.HasTimes, Status: h.Status}
 	c.digest = record.NewDigest(&r, record.HashBytes(h.Session))
 	id := h.ID
@@ -304,8 +308,8 @@ func (c *Chunk) Op(op *record.Op) {
 func (c *Chunk) End() {
 	n, at := c.ops-c.begun.ops, c.begun.data+1
 	if c.Summing {
-		if c.node != 0 {
-			c.digest = c.digest.Node(c.node)
+		if len(c.label) > 0 {
+			c.digest = c.digest.Label(record.HashBytes(c.label))
 		}
 		c.sums[len(c.sums)-1].Content = c.digest.Sum(n)
 	}
@@ -378,9 +382,10 @@ func (c *Chunk) Add(t *record.Transaction) {
 	b := record.AppendSequenceID(c.scratch[:0], t.Session, t.Seq)
 	h.SeqID = t.HasSeq && string(b) == t.ID
 	session, id := len(t.Session), len(b)
-	b = append(append(append(b, t.ID...), t.DB...), t.Node...)
+	b = append(append(append(append(b, t.ID...), t.DB...), t.Node...), t.Statements...)
 	db, node := id+len(t.ID), id+len(t.ID)+len(t.DB)
-	h.Session, h.ID, h.DB, h.Node = b[:session], b[id:db], b[db:node], b[node:]
+	statements := node + len(t.Node)
+	h.Session, h.ID, h.DB, h.Node, h.Statements = b[:session], b[id:db], b[db:node], b[node:statements], b[statements:]
 	c.scratch = b
 	c.begin(&h, !t.HasSeq && t.Seq != 0 || !t.HasTimes && (t.Start != 0 || t.End != 0))
 	for i := range t.Ops {

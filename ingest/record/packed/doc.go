@@ -28,7 +28,7 @@
 //
 //	flags    a byte: status, seq?, times?, id spelled out?, …
 //	ops      a byte: how many operations; five if they are 255 or more
-//	db, node names, if it is another db than that of the block's first record, or there is a node: then
+//	db, label names, if it is another db than that of the block's first record, or there is a label: then
 //	         the number of its name and 1, else 0
 //	session  name
 //	seq      varint, if there is one

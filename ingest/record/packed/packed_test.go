@@ -44,7 +44,7 @@ func drawName(t *rapid.T, what string) string {
 
 // drawRecord is any record, also one that contradicts itself.
 func drawRecord(t *rapid.T) record.Transaction {
-	x := record.Transaction{Node: rapid.SampledFrom([]string{"", "", "db-1", "default", "a"}).Draw(t, "node"), DB: rapid.SampledFrom([]string{"default", "default", "default", "other", ""}).Draw(t, "db"),
+	x := record.Transaction{Node: rapid.SampledFrom([]string{"", "", "db-1", "default", "a", "a\x00b", "\x00"}).Draw(t, "node"), Statements: rapid.SampledFrom([]string{"", "", "a", "select 1"}).Draw(t, "statements"), DB: rapid.SampledFrom([]string{"default", "default", "default", "other", ""}).Draw(t, "db"),
 		Session: drawName(t, "session"), HasSeq: rapid.Bool().Draw(t, "has seq"), HasTimes: rapid.Bool().Draw(t, "has times"),
 		Status: record.Status(rapid.IntRange(0, 2).Draw(t, "status"))}
 	number := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 300), rapid.Int64())

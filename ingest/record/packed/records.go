@@ -38,8 +38,8 @@ func (b *block) unpacker() unpacker { return unpacker{data: b.data, base: b.base
 // resolve gives the record that u has read its names.
 func (r *Records) resolve(u *unpacker, b *block) {
 	u.t.DB, u.t.Session = r.names[b.names[u.h.db]], r.names[b.names[u.h.session]]
-	if u.h.node != 0 {
-		u.t.Node = r.names[b.names[u.h.node-1]]
+	if u.h.label != 0 {
+		u.t.SetLabel(r.names[b.names[u.h.label-1]])
 	}
 	for i, k := range u.keys {
 		u.ops[i].Key = r.names[b.names[k]]

@@ -9,7 +9,7 @@ import (
 // numbers are what stands before a record's operations, with names as numbers.
 type numbers struct {
 	db, session     uint64
-	node            uint64 // its number and 1; 0: none
+	label           uint64 // its number and 1; 0: none
 	seq, start, end int64
 	id              string // if it is spelled out
 	ops             int
@@ -39,9 +39,9 @@ func (u *unpacker) head() {
 		h.ops = int(uint32(load(u.data, u.p)))
 		u.p += 4
 	}
-	h.db, h.node = 0, 0
+	h.db, h.label = 0, 0
 	if h.flags&flagNames != 0 {
-		h.db, h.node = u.uint(), u.uint()
+		h.db, h.label = u.uint(), u.uint()
 	}
 	h.session = u.uint()
 	h.seq, h.start, h.end, h.id = 0, 0, 0, ""
