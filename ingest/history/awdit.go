@@ -123,6 +123,16 @@ func unsigned(field string, text []byte) (uint64, *reject.Error) {
 // around them, and where they are; it puts the errors that take returns at their lines. A
 // line has at most longest bytes.
 func (in *input) lines(longest int, take func(line []byte, number, offset int64) *reject.Error) error {
+	return in.rawLines(longest, func(line []byte, number, offset int64) *reject.Error {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			return nil
+		}
+		return take(line, number, offset)
+	})
+}
+
+// rawLines is lines with blanks, and with lines that are blank.
+func (in *input) rawLines(longest int, take func(line []byte, number, offset int64) *reject.Error) error {
 	lines := bufio.NewScanner(in.r)
 	lines.Buffer(make([]byte, min(longest, readBuffer)), longest)
 	number, offset := int64(0), int64(0)
@@ -133,9 +143,6 @@ func (in *input) lines(longest int, take func(line []byte, number, offset int64)
 		offset += int64(len(line)) + 1
 		if number == 1 {
 			line = bytes.TrimPrefix(line, byteOrderMark)
-		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
 		}
 		if err := take(line, number, at); err != nil {
 			return in.at(err, number, at)

@@ -85,6 +85,16 @@ func TestCorpus(t *testing.T) {
 			continue
 		}
 		got := count(hs[0])
+		if find(m.Format).write == nil { // a transcript: statements are no operations, and there is what was prepared
+			if hs[0].Transactions[0].Session == "prepare" {
+				got.Txns, got.Committed = got.Txns-1, got.Committed-1
+			}
+			if got.Committed > m.Committed { // fewer, as the manifest counts commits that failed
+				t.Errorf("%s has %d committed transactions, and not %d", m.File, got.Committed, m.Committed)
+			}
+			m = manifestLine{File: m.File, Format: m.Format, Txns: m.Txns}
+			got = manifestLine{Format: got.Format, Txns: got.Txns}
+		}
 		got.File, got.Stats = m.File, m.Stats
 		if got != m {
 			t.Errorf("\ngot  %+v\nwant %+v", got, m)

@@ -41,6 +41,7 @@
 //   - dbcop-hist, dbcop-json: ==? and null are reads of unwritten keys, which are absent. So is
 //     version 0, unless a committed transaction writes it.
 //   - dbcop-yaml: as dbcop-bincode.
+//   - 3ts-log, hermitage-sql: transcripts of SQL, see transcript.go. They can't be written.
 //   - timekiller-kv-json, timekiller-list-json: times are the ranks of the database's own
 //     timestamps; timekiller.go says what they order, and what unwritten keys hold.
 //

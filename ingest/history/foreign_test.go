@@ -129,6 +129,7 @@ func TestTimekillerListsLate(t *testing.T) {
 
 // Every bad text gets a reason and a place.
 func TestForeignRefusals(t *testing.T) {
+	const create, run = "Q0-T1 execute sql: 'CREATE TABLE t1 (k INT PRIMARY KEY, v INT);'\n", "----------x test run----------\n"
 	const tk = `[{"tid":1,"sid":1,"sts":{"p":1,"l":1},"cts":{"p":1,"l":2},"ops":[{"t":"w","k":1,"v":1}]}`
 	for _, c := range []struct{ format, in, want string }{
 		{"awdit-test", "w 0 0\n----\nr 0\n", "h:3: an operation is r or w, a key and a value, not \"r 0\" (wrong-length)"},
@@ -136,6 +137,27 @@ func TestForeignRefusals(t *testing.T) {
 		{"awdit-test", "w 0 18446744073709551616\n", "h:1: field value: 18446744073709551616 does not fit 64 bits (out-of-range)"},
 		{"awdit-test", "w 0 one\n", `h:1: field value: want an unsigned integer, not "one" (wrong-type)`},
 		{"awdit-test", "===\n---\n", "h: there is no operation in the file (empty-input)"},
+
+		{"3ts-log", "Q0-T1 execute sql: 'CREATE TABLE t1 (k INT PRIMARY KEY, v INT);'\n" + run, "h: no session did anything (empty-input)"},
+		{"3ts-log", run + "Q1-T1 execute opt: 'BEGIN;'\nQ2 finished at: 2022-4-1 17:40:44:255:190", "h:3: Q2 is over, and session 1 did not send it (bad-structure)"},
+		{"3ts-log", run + "Q1-T1 execute opt: 'BEGIN;'\nQ2-T1 execute opt: 'COMMIT';", "h:3: session 1 sends another statement, and Q1 is not over (bad-structure)"},
+		{"3ts-log", run + "Q1-T1 execute sql: 'SELECT * FROM t1 WHERE k=0;'", `h:2: nothing creates the table "t1": "SELECT * FROM t1 WHERE k=0;" (unsupported)`},
+		{"3ts-log", create + run + "Q1-T1 execute sql: 'SELECT * FROM t1, t1 b'", `h:3: a select that is not of one table is not understood: "SELECT * FROM t1, t1 b" (unsupported)`},
+		{"3ts-log", create + run + "Q1-T1 execute sql: 'SELECT * FROM t1'\ncurrent_result:\n(0) (1,2)\nQ1 finished at: 2022-4-1 17:40:44:255:190", `h:3: the row (0) has not the columns ["k" "v"] (wrong-length)`},
+		{"3ts-log", create + run + "Q1-T1 execute sql: 'SELECT * FROM t1'\ncurrent_result:\n(0,1) 2", `h:5: field current_result: want rows, (0,1) (1,1), or null, not "(0,1) 2" (bad-structure)`},
+		{"3ts-log", create + run + "current_result:", "h:3: session 1 has a result, and no statement that has none (bad-structure)"},
+		{"3ts-log", create + run + "Q1-T1 executes", `h:3: want a statement, Q1-T1 execute sql: '…', what came of it, or its end, not "Q1-T1 executes" (foreign-bytes)`},
+		{"3ts-log", create + run + "Q1-T1 execute sql: 'UPDATE t1 SET k = 2'", `h:3: an update of a key is not understood: "UPDATE t1 SET k = 2" (unsupported)`},
+		{"3ts-log", create + run + "Q1-T1 execute sql: 'VACUUM; CALL f()'", `h:3: the statement is not understood: "VACUUM; CALL f()" (unsupported)`},
+		{"3ts-log", create + run + "Q1-T1 execute sql: 'SELECT 'x'", `h:3: the statement "SELECT 'x" has a quote or comment that does not end (bad-structure)`},
+
+		{"hermitage-sql", "begin; -- T1\nselect * from test;", `h:2: field session: want the session behind the statement, as in -- T1, not "" (missing-field)`},
+		{"hermitage-sql", "insert into test values (3, now()); -- T1", `h:1: a row that is inserted is not understood: "insert into test values (3, now());" (unsupported)`},
+		{"hermitage-sql", "insert into test values (3, 1) on conflict do nothing; -- T1", `h:1: an insert that may do something else is not understood`},
+		{"hermitage-sql", "begin; -- T1\ndelete from test; -- T1\nbegin; -- T1", `h:3: a transaction within another is not understood: "begin;" (unsupported)`},
+		{"hermitage-sql", "savepoint a; -- T1", `h:1: the statement is not understood: "savepoint a;" (unsupported)`},
+		{"hermitage-sql", "update test set value = 1 where id = 1;\nbegin; -- T1", `h:1: a statement before the sessions is not understood`},
+		{"hermitage-sql", "-- nothing\nselect 1; -- either", "h: no session did anything (empty-input)"},
 
 		{"dbcop-hist", "[x:=1]\n[x==1", `h:2: the transaction is not closed on its line: a ] is missing (truncated)`},
 		{"dbcop-hist", "[x:=?]", `h:1: field version of x: want an unsigned integer, not "" (wrong-type)`},
@@ -189,6 +211,9 @@ func TestForeignRefusals(t *testing.T) {
 		}
 	}
 }
+
+func FuzzThreeTS(f *testing.F)   { fuzz(f, "3ts-log", testdata(f, "3ts-log")...) }
+func FuzzHermitage(f *testing.F) { fuzz(f, "hermitage-sql", testdata(f, "hermitage-sql")...) }
 
 func FuzzAwdit(f *testing.F)     { fuzz(f, "awdit-test", testdata(f, "awdit-test")...) }
 func FuzzHist(f *testing.F)      { fuzz(f, "dbcop-hist", testdata(f, "dbcop-hist")...) }

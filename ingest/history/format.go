@@ -18,7 +18,7 @@ type format struct {
 	// input is of this format. It need not be sure that it can be read.
 	recognise func(head []byte) bool
 	read      func(in *input) ([]History, error)
-	spec      // what it can say, and how it is written
+	spec      // what it can say, and how it is written; without write it is only read
 }
 
 // formats in the order of recognition. The names are part of the command line.
@@ -30,6 +30,8 @@ var formats = []format{
 			times: timesMaybe, initial: initialNull, overwrites: true}},
 	{polysiFormat, looksPolysi, readPolysi, spec{write: writePolysi, aborted: true, scalars: true,
 		numbers: true, valueMax: math.MaxInt64, initial: initialCode, overwrites: true}},
+	{threeTSFormat, looksThreeTS, readThreeTS, spec{}},
+	{hermitageFormat, looksHermitage, readHermitage, spec{}},
 	{awditFormat, looksAwdit, readAwdit, spec{write: writeAwdit, scalars: true, numbers: true, valueMax: math.MaxUint64}},
 	{histFormat, looksHist, readHist, spec{write: writeHist, aborted: true, scalars: true,
 		numbers: true, valueMax: math.MaxUint64, initial: initialMark}},

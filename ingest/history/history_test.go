@@ -49,6 +49,10 @@ func draw(h History) string {
 		}
 		fmt.Fprintf(&b, "] %s", t.Status)
 		for _, op := range t.Ops {
+			if op.Where != "" {
+				fmt.Fprintf(&b, " %s(%s where %s,%s)", op.Kind, op.Key, op.Where, op.Value)
+				continue
+			}
 			fmt.Fprintf(&b, " %s(%s,%s)", op.Kind, op.Key, op.Value)
 		}
 		if t.HasTimes {

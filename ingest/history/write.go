@@ -61,7 +61,7 @@ const (
 
 // WrittenFormats lists the names of the formats that can be written.
 func WrittenFormats() []string {
-	return slices.Sorted(slices.Values(Formats()))
+	return slices.DeleteFunc(slices.Sorted(slices.Values(Formats())), func(f string) bool { return find(f).write == nil })
 }
 
 // Write writes h in a format. Keys, values, sessions and ids that the format can't
@@ -76,7 +76,7 @@ func WrittenFormats() []string {
 // written as a tar; for a directory, see WriteDir.
 func Write(out io.Writer, h *History, opt WriteOptions) (notes []string, err error) {
 	f := find(opt.Format)
-	if f == nil {
+	if f == nil || f.write == nil {
 		return nil, reject.New(reject.Unsupported, "no format that can be written is called %q: want %s", opt.Format,
 			english.WordSeries(WrittenFormats(), "and"))
 	}

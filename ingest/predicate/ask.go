@@ -237,7 +237,7 @@ func (h *History) Transactions(few bool) iter.Seq[*record.Transaction] {
 		var ops []record.Op
 		for i := range h.Txns {
 			t := h.Txns[i]
-			if len(h.acts[i]) > 0 || h.unasked != nil {
+			if len(h.acts[i]) > 0 || h.unasked != nil || h.Unread != nil {
 				ops = h.operations(ops[:0], i, few)
 				t.Ops = ops
 			}
@@ -255,7 +255,7 @@ func (h *History) operations(out []record.Op, t int, few bool) []record.Op {
 		op := &h.Txns[t].Ops[i]
 		isRead := op.Kind == record.Read && (h.unasked == nil || !h.unasked(t, op.Key))
 		if len(acts) == 0 || int(acts[0].op) != i {
-			if isRead || op.Kind != record.Read {
+			if isRead || op.Kind != record.Read && !isPredicate(op) {
 				out = append(out, *op)
 			}
 			continue

@@ -17,6 +17,9 @@ type History struct {
 	// Supposed: what some predicate writes hit, or made of it, is not known; it is as if the transactions had run in the
 	// order of their ends. If that is satisfied so is the history, else nothing is known.
 	Supposed bool
+	// Unread: the conditions of some predicate reads are not understood, of which the first is named here. They are left
+	// out: what is violated is so with them, and what is satisfied may not be.
+	Unread error
 	// Most is how much Size may be: AskAll and Explain go no further. OperationsMax.
 	Most int
 
@@ -186,8 +189,8 @@ type read struct {
 // Read takes transactions apart. Nobody may have written a row that is not among them, and all rows are absent at
 // first. What the clients saw stays what it was: all else of the transactions is shared with those given.
 //
-// An error says what can't be judged, and of which operation: the condition is not understood, or names a column that
-// no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns
+// An error says what can't be judged, and of which operation: the condition of a write is not understood, or one names
+// a column that no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns
 // hold what can't be compared. O(size of the records). stop is asked often, here and by Explain and AskAll; once it
 // answers true, which it goes on doing, work ends early, and what comes of it means nothing.
 //
@@ -250,22 +253,30 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 	if !isPredicate(op) {
 		return nil
 	}
+	if h.conditions[op.Where] == nil {
+		p, err := Parse(op.Where)
+		if err != nil {
+			err = fmt.Errorf("the condition %.100q: %w", op.Where, err)
+		}
+		switch {
+		case err != nil && op.Kind == record.PredicateWrite:
+			return err
+		case err != nil && h.Unread == nil:
+			h.Unread = fmt.Errorf("transaction %s: %w", t.ID, err)
+		}
+		if err != nil {
+			return nil
+		}
+		c := &condition{Predicate: p, span: bounds(p.root)}
+		if c.isBounded {
+			c.column = h.number(c.of)
+		}
+		h.conditions[op.Where] = c
+	}
 	if h.tables[op.Key] == nil {
 		h.tables[op.Key] = &table{number: len(h.tables), columns: map[string]bool{}, contents: map[string]*version{},
 			versions: []*version{nil}, all: map[*condition][]*row{}, ever: map[int]*index{}}
 	}
-	if h.conditions[op.Where] != nil {
-		return nil
-	}
-	p, err := Parse(op.Where)
-	if err != nil {
-		return fmt.Errorf("the condition %.100q: %w", op.Where, err)
-	}
-	c := &condition{Predicate: p, span: bounds(p.root)}
-	if c.isBounded {
-		c.column = h.number(c.of)
-	}
-	h.conditions[op.Where] = c
 	return nil
 }
 
@@ -273,6 +284,9 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
 	op := &t.Ops[i]
 	if isPredicate(op) {
+		if h.conditions[op.Where] == nil { // it is not understood
+			return nil
+		}
 		st, err := h.statement(op)
 		if err != nil {
 			return err

@@ -130,7 +130,7 @@ func bounds(n node) (out span) {
 	spans, isAll := map[string]span{}, true
 	for _, p := range parts {
 		c, is := p.(comparison)
-		if !is || c.left.column == "" || c.right.column != "" || c.right.constant.Kind != record.KindInt {
+		if !is || c.left.column == "" || c.left.divisor != 0 || c.right.column != "" || c.right.constant.Kind != record.KindInt {
 			isAll = false
 			continue
 		}

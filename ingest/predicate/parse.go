@@ -58,7 +58,7 @@ type parser struct {
 }
 
 // signs are tokens, longer ones before those that they begin with.
-var signs = []string{"&&", "||", "==", "!=", "<>", "<=", ">=", "=", "<", ">", "!", "(", ")", ","}
+var signs = []string{"&&", "||", "==", "!=", "<>", "<=", ">=", "=", "<", ">", "!", "(", ")", ",", "%"}
 
 func isLetter(c byte) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf
@@ -270,7 +270,7 @@ func (p *parser) comparison() node {
 		return negate(negated, p.pattern(left))
 	case negated:
 		p.unexpected("in, between or like")
-	case left.column != "":
+	case left.column != "" && left.divisor == 0:
 		return comparison{left, operand{constant: boolean("true")}, "=="}
 	case left.constant.Kind == record.KindBool:
 		return always(left.constant.Text == "true")
@@ -329,14 +329,35 @@ func (p *parser) operand() (o operand) {
 	case p.is("true", "false"):
 		o.constant = boolean(strings.ToLower(p.token))
 	case p.is("null"):
+	case p.is("mod") && strings.HasPrefix(strings.TrimLeft(p.rest, " \t\r\n"), "("):
+		p.advance()
+		p.advance()
+		o = p.operand()
+		p.divide(&o, ",")
+		if !p.is(")") {
+			p.unexpected(strconv.Quote(")"))
+		}
 	case p.kind == tokenColumn && p.token != "" && !strings.Contains(p.token, "`"),
 		p.kind == tokenWord && !reserved(p.token):
 		o.column = p.token
 	default:
 		p.unexpected("a column or a constant")
 	}
-	p.advance()
+	if p.advance(); p.is("%") {
+		p.divide(&o, "%")
+	}
 	return o
+}
+
+// divide takes the integer by which a column is divided, of which what is left counts.
+func (p *parser) divide(o *operand, sign string) {
+	p.expect(sign)
+	n, err := strconv.ParseInt(p.token, 10, 64)
+	if p.kind != tokenNumber || err != nil || n == 0 || o.column == "" || o.divisor != 0 {
+		p.unexpected("a column, and behind it an integer that is not 0")
+	}
+	o.divisor = n
+	p.advance()
 }
 
 // number is a constant as a record has it: an int64, or other digits that JSON allows.

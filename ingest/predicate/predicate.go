@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,24 +69,40 @@ type node interface {
 // operand is a column, or a constant if that has no name.
 type operand struct {
 	column   string
+	divisor  int64 // not 0: what is left of the column when it is divided, with the sign of the column
 	constant record.Value
 }
 
 func (o operand) of(row map[string]record.Value) record.Value {
 	if o.column != "" {
-		return row[o.column] // null if it is not there
+		return o.rest(row[o.column]) // null if it is not there
 	}
 	return o.constant
+}
+
+// rest is what is left of what the column holds. Of anything but an integer it is what compares with nothing.
+func (o operand) rest(v record.Value) record.Value {
+	switch {
+	case o.divisor == 0 || v.IsNull():
+		return v
+	case v.Kind != record.KindInt:
+		return record.ObjectOf(map[string]record.Value{o.text(): v})
+	}
+	return record.Int(v.Num % o.divisor)
 }
 
 func (o operand) text() string {
 	if o.column == "" {
 		return constantText(o.constant)
 	}
-	if isWord(o.column) && !reserved(o.column) {
-		return o.column
+	name := o.column
+	if !isWord(name) || reserved(name) {
+		name = "`" + name + "`"
 	}
-	return "`" + o.column + "`"
+	if o.divisor != 0 {
+		name += " % " + strconv.FormatInt(o.divisor, 10)
+	}
+	return name
 }
 
 func (o operand) name(columns map[string]bool) {
@@ -96,10 +113,17 @@ func (o operand) name(columns map[string]bool) {
 
 // kinds are examples of what the operand holds.
 func (o operand) kinds(of map[string][]record.Value) []record.Value {
-	if o.column != "" {
-		return of[o.column]
+	if o.column == "" {
+		return []record.Value{o.constant}
 	}
-	return []record.Value{o.constant}
+	held := of[o.column]
+	if o.divisor != 0 {
+		held = slices.Clone(held)
+		for i, v := range held {
+			held[i] = o.rest(v)
+		}
+	}
+	return held
 }
 
 // constantText is a constant as the canonical text has it: texts in single quotes, unless JSON's are needed.

@@ -25,11 +25,11 @@ func (h *History) Ways(most int) iter.Seq[[]record.Transaction] {
 		if st.op.Kind == record.PredicateRead {
 			continue
 		}
-		if st.set != nil && len(st.set.columns()) < len(st.of.columns) {
-			return nil
-		}
 		if st.isKnown {
 			continue
+		}
+		if st.set != nil && len(st.set.columns()) < len(st.of.columns) {
+			return nil
 		}
 		if &txns[t].Ops[0] == &h.Txns[t].Ops[0] {
 			txns[t].Ops = slices.Clone(txns[t].Ops)

@@ -634,9 +634,8 @@ func isName(t Token) bool { return t.Kind == TokenName || t.Kind == TokenWord &&
 const operandMax = 32
 
 // casts are types to which a constant may be cast without becoming another one.
-var casts = map[string]Class{"int": ClassInt, "integer": ClassInt, "int2": ClassInt, "int4": ClassInt, "int8": ClassInt, "bigint": ClassInt,
-	"smallint": ClassInt,
-	"text":     ClassText, "uuid": ClassUUID, "bool": ClassBool, "boolean": ClassBool, "numeric": ClassNumeric}
+var casts = map[string]Class{"int": ClassInt, "integer": ClassInt, "int2": ClassInt, "int4": ClassInt, "int8": ClassInt,
+	"bigint": ClassInt, "smallint": ClassInt, "text": ClassText, "uuid": ClassUUID, "bool": ClassBool, "boolean": ClassBool, "numeric": ClassNumeric}
 
 // operand works out a value. column is what it is given to, or empty.
 func (p *planner) operand(tokens []Token, column string) Operand {
@@ -646,7 +645,8 @@ func (p *planner) operand(tokens []Token, column string) Operand {
 	for len(tokens) > 2 && tokens[0].Is("(") && closes(tokens) {
 		tokens = tokens[1 : len(tokens)-1]
 	}
-	if n := len(tokens); n > 2 && tokens[n-2].Is("::") && tokens[n-1].Kind == TokenWord && casts[tokens[n-1].Text] != NoClass {
+	if n := len(tokens); n > 2 && tokens[n-2].Is("::") && tokens[n-1].Kind == TokenWord &&
+		casts[tokens[n-1].Text] != NoClass {
 		v := p.operand(tokens[:n-2], "")
 		if v.Kind == Delta || v.Kind == Default || v.Kind == Excluded || v.Cast != NoClass {
 			return Operand{}

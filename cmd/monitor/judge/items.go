@@ -15,12 +15,12 @@ import (
 )
 
 // Expanded are records as they were read, with registers in place of predicates: all that these say. Records without
-// predicates, and those whose predicates are not judged, stay as they are. An error says that there would be too many
+// predicates, and those of which some are not judged, stay as they are. An error says that there would be too many
 // operations.
 func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
 	q := Question{Records: read, Assume: a}
 	q.fillIn()
-	if q.items == nil {
+	if q.items == nil || q.items.Unread != nil {
 		return read, nil
 	}
 	if err := q.items.AskAll(q.items.Most); err != nil {
@@ -51,6 +51,9 @@ func (q *Question) readItems() {
 		q.notes = append(q.notes, "predicates are not judged: "+err.Error())
 		return
 	}
+	if q.items.Unread != nil {
+		q.notes = append(q.notes, "some predicate reads are not judged: "+q.items.Unread.Error())
+	}
 	if q.items.Supposed {
 		q.notes = append(q.notes, "which rows predicate writes hit, or what else these held, is not known: "+
 			"it was tried whether all is explained if the transactions ran in the order of their ends; what is violated is so "+
@@ -68,6 +71,9 @@ func (q *Question) readItems() {
 // order decides levels by an order of the transactions that explains all that predicates say, if one is found. true:
 // nothing is left to be decided.
 func (q *Question) order() bool {
+	if q.items.Unread != nil {
+		return false
+	}
 	for _, l := range []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI} {
 		of := func(asked verdict.Level) bool {
 			return (asked == l || l == verdict.SI && l.Implies(asked)) && !q.Assume.beyond(asked) && q.isOpen(asked)
@@ -214,10 +220,11 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 const waysMax, waysWork = 1 << 10, 1 << 20
 
 // leave leaves open what breaks a level as predicate writes were supposed to have hit rows: they may have hit others,
-// unless it is broken whatever they hit.
+// unless it is broken whatever they hit. Likewise what satisfies a level, if there are reads that are not understood.
 func (q *Question) leave(results []verdict.Result) {
 	for i, r := range results {
-		if q.items != nil && q.items.Supposed && r.Outcome == verdict.Violated && !q.always(r.Level) {
+		if q.items != nil && (q.items.Supposed && r.Outcome == verdict.Violated && !q.always(r.Level) ||
+			q.items.Unread != nil && r.Outcome == verdict.Satisfied) {
 			results[i] = q.open(r.Level)
 			results[i].Stats = r.Stats
 		}
