@@ -20,8 +20,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/history"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/lab/golden"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/servers"
 )
 
@@ -29,6 +35,7 @@ const interleavings = "../../../testdata/interleavings"
 
 var (
 	scriptDatabase = regexp.MustCompile(`(?m)^-- database: (\w+)$`)
+	scriptHolds    = regexp.MustCompile(`(?m)^-- holds: (.*)$`)
 	scriptLine     = regexp.MustCompile(`^(.*;) -- (T\d)\b.*$`)
 )
 
@@ -46,6 +53,32 @@ func TestInterleavings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Each of them holds what it says, and nothing stronger; so says the oracle.
+func TestInterleavingsAreJudged(t *testing.T) {
+	for file, text := range scripts(t) {
+		hs, err := history.Open(file, history.Options{})
+		if err != nil || len(hs) != 1 {
+			t.Fatalf("%s: %d histories, %v", file, len(hs), err)
+		}
+		q := judge.Question{Records: packed.Of(hs[0].Transactions), Assume: judge.Assumptions{}.Override(hs[0].Header),
+			Levels: verdict.Levels(), All: true}
+		var h report.History
+		if err := judge.Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := strings.Join(h.Strongest, ", "), scriptHolds.FindStringSubmatch(text)[1]; got != want {
+			t.Errorf("%s: holds %s, want %s", file, got, want)
+		}
+		for l, holds := range oracle.Check(hs[0].Transactions, oracle.FromHeader(hs[0].Header)) {
+			for _, r := range h.Results {
+				if r.Level == l.String() && (r.Verdict == verdict.Satisfied.String()) != holds {
+					t.Errorf("%s: %s is %s, and holds: %v", file, l, r.Verdict, holds)
+				}
+			}
+		}
 	}
 }
 
