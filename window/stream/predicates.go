@@ -48,16 +48,24 @@ func (s *segments) lookAtTick(ends bool) {
 }
 
 // look judges the segment at some levels, and tells what it finds; none: its predicates can't be judged. Reads of
-// records that ended at undecided or later, or have one of the flags, are left out.
+// records that ended at undecided or later, or have one of the flags, are left out. What the records hold is unpacked
+// for that, so none are judged that hold more than half of what an engine may.
 func (s *segments) look(undecided int64, without fedFlags, levels []verdict.Level) []verdict.Result {
 	defer s.cfg.measure(PartTick)()
 	var b packed.Builder
+	texts := 0
 	for i := range s.seeds {
 		b.Add(&s.seeds[i])
 	}
 	for i, f := range s.fed {
 		t, err := s.source.record(f.ref, f.flags)
 		if err != nil || f.flags&base != 0 || i%lookLeast == 0 && s.stopped() {
+			return nil
+		}
+		for i := range t.Ops {
+			texts += len(t.Ops[i].Value.Text)
+		}
+		if s.cfg.BytesMax > 0 && texts > s.cfg.BytesMax/2 {
 			return nil
 		}
 		b.Add(t)

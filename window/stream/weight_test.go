@@ -9,6 +9,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 )
 
 // However large transactions are, what is judged together takes so many bytes as so many
@@ -59,6 +60,34 @@ func TestRowsThatWereReturnedWeigh(t *testing.T) {
 	}
 	if read, asked := op(record.Read), op(record.PredicateRead); read != 2 || asked != askedTimes+1 {
 		t.Errorf("a read of %d bytes weighs %d, a predicate's %d", len(text), read, asked)
+	}
+}
+
+// What would take more than there is to hold it is not judged as a whole, however long transactions may last.
+func TestPredicatesThatHoldTooMuchAreNotJudged(t *testing.T) {
+	most := 0
+	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete, Initial: record.InitialAbsent,
+		Every: 10, MaxTransaction: 200, UniqueValues: true, Segment: 1000, Overlap: 100, Heavy: -1, BytesMax: 4_000_000}
+	cfg.Predicates = func(r *packed.Records, _ []verdict.Level, _ func(int, string) bool) ([]verdict.Result, func(int) Find) {
+		most = max(most, r.Len())
+		return nil, nil
+	}
+	cfg.Order.Lateness = time.Duration(1)
+	h := New(cfg)
+	rows := record.ObjectOf(map[string]record.Value{"t:1": record.ObjectOf(map[string]record.Value{"v": record.String(strings.Repeat("v", 40_000))})})
+	for n := range int64(300) {
+		x := record.Transaction{DB: record.DefaultDB, Session: "s", Seq: n, HasSeq: true, ID: fmt.Sprint("t", n), HasTimes: true, Start: 10 * n, End: 10*n + 5,
+			Ops: []record.Op{{Kind: record.PredicateRead, Key: "t", Where: "true", Value: rows}}}
+		h.Take(&Entry{Number: uint64(n + 1), Time: x.End, Partitions: 1, Batch: batchOf(0, n, []record.Transaction{x})})
+		for h.Run(1) {
+		}
+	}
+	h.Flush()
+	for h.Run(1) {
+	}
+	h.Close()
+	if most > 50 {
+		t.Errorf("%d records of 40 kB were judged together, where 2 MB may be", most)
 	}
 }
 
