@@ -43,7 +43,12 @@ func silent(status int) error {
 }
 
 // unusable says that what the person gave can't be used.
-func unusable(err error) error { return &failure{status: exitUnusable, err: err} }
+func unusable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{status: exitUnusable, err: err}
+}
 
 func unusablef(format string, args ...any) error { return unusable(fmt.Errorf(format, args...)) }
 

@@ -45,10 +45,10 @@ func allWorkloads() []string {
 }
 
 // made is a history that is ready to be written.
-type made struct {
-	header record.Header
-	txns   iter.Seq[record.Transaction]
-	count  int
+type made interface {
+	Header() record.Header
+	Transactions() iter.Seq[record.Transaction]
+	Len() int
 }
 
 // generateHelp is what --help says first.
@@ -103,7 +103,7 @@ func newGenerate() *cobra.Command {
 			}
 			bar := newProgress(cmd.ErrOrStderr(), g.quiet || isTerminal(cmd.OutOrStdout()))
 			defer bar.finish()
-			bar.phase("generating", int64(m.count))
+			bar.phase("generating", int64(m.Len()))
 			return writeHistory(cmd.OutOrStdout(), m, bar)
 		},
 	}
@@ -162,7 +162,7 @@ func (g *generateFlags) flags(cmd *cobra.Command) {
 // make prepares the history that the flags ask for.
 func (g *generateFlags) make(cmd *cobra.Command) (made, error) {
 	if err := g.positive(cmd); err != nil {
-		return made{}, err
+		return nil, err
 	}
 	seed := g.config.Seed
 	if !cmd.Flags().Changed("seed") {
@@ -184,21 +184,18 @@ func (g *generateFlags) prepare(cmd *cobra.Command, seed uint64) (made, error) {
 		return g.prepareTriangle(cmd, seed)
 	}
 	if f := firstChanged(cmd, "variables", "clauses"); f != "" {
-		return made{}, unusablef("--%s: is for --workload hard alone", f)
+		return nil, unusablef("--%s: is for --workload hard alone", f)
 	}
 	if f := firstChanged(cmd, "density", "graph"); f != "" {
-		return made{}, unusablef("--%s: is for --workload %s alone", f, strings.Join(generate.Constructions(), ", "))
+		return nil, unusablef("--%s: is for --workload %s alone", f, strings.Join(generate.Constructions(), ", "))
 	}
 	c, err := g.apply(cmd)
 	if err != nil {
-		return made{}, err
+		return nil, err
 	}
 	c.Seed = seed
 	gen, err := generate.New(c)
-	if err != nil {
-		return made{}, unusable(err)
-	}
-	return made{gen.Header(), gen.Transactions(), gen.Len()}, nil
+	return gen, unusable(err)
 }
 
 // firstChanged is the first of some flags that was given, if any.
@@ -211,36 +208,30 @@ func firstChanged(cmd *cobra.Command, names ...string) string {
 
 func (g *generateFlags) prepareHard(cmd *cobra.Command, seed uint64) (made, error) {
 	if err := g.only(cmd, "clauses"); err != nil {
-		return made{}, err
+		return nil, err
 	}
 	if cmd.Flags().Changed("level") && g.level != "si" && g.level != "ser" {
-		return made{}, unusablef("--workload hard: is about the levels si and ser alike, not %s", g.level)
+		return nil, unusablef("--workload hard: is about the levels si and ser alike, not %s", g.level)
 	}
 	g.hard.Seed, g.hard.DB = seed, g.config.DB
 	h, err := generate.NewHard(g.hard)
-	if err != nil {
-		return made{}, unusable(err)
-	}
-	return made{h.Header(), h.Transactions(), h.Len()}, nil
+	return h, unusable(err)
 }
 
 func (g *generateFlags) prepareTriangle(cmd *cobra.Command, seed uint64) (made, error) {
 	if err := g.only(cmd, "density", "graph"); err != nil {
-		return made{}, err
+		return nil, err
 	}
 	c := &g.triangle
 	if ls := c.Construction.Levels(); cmd.Flags().Changed("level") && !slices.Contains(ls, g.level) {
-		return made{}, unusablef("--workload %s: is about the levels %s, not %s", g.workload, strings.Join(ls, ", "), g.level)
+		return nil, unusablef("--workload %s: is about the levels %s, not %s", g.workload, strings.Join(ls, ", "), g.level)
 	}
 	if g.graph != "bipartite" && g.graph != "random" {
-		return made{}, unusablef("--graph: wants bipartite or random, not %q", g.graph)
+		return nil, unusablef("--graph: wants bipartite or random, not %q", g.graph)
 	}
 	c.Seed, c.DB, c.Nodes, c.Random = seed, g.config.DB, g.hard.Variables, g.graph == "random"
 	t, err := generate.NewTriangle(*c)
-	if err != nil {
-		return made{}, unusable(err)
-	}
-	return made{t.Header(), t.Transactions(), t.Len()}, nil
+	return t, unusable(err)
 }
 
 // positive refuses zeros, which would stand for defaults further down.
@@ -330,9 +321,10 @@ func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
 // closes the pipe is no error.
 func writeHistory(out io.Writer, m made, bar *progress) error {
 	w := bufio.NewWriterSize(out, 1<<16)
-	line := append(codec.AppendHeader(nil, &m.header), '\n')
+	h := m.Header()
+	line := append(codec.AppendHeader(nil, &h), '\n')
 	_, err := w.Write(line)
-	for t := range m.txns {
+	for t := range m.Transactions() {
 		if err != nil {
 			break
 		}

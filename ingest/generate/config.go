@@ -304,19 +304,14 @@ func (c Config) WithDefaults() (Config, error) {
 
 // fill gives the zero fields their defaults.
 func (c *Config) fill() {
-	def := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
-	}
 	c.DB = cmp.Or(c.DB, record.DefaultDB)
-	def(&c.Transactions, 10_000)
-	def(&c.Sessions, 24)
-	def(&c.Operations, 8)
-	def(&c.Keys, 10_000)
-	def(&c.DuplicateValues, 100)
-	def(&c.ListAppends, 32)
-	def(&c.Planted, 1)
+	c.Transactions = cmp.Or(c.Transactions, 10_000)
+	c.Sessions = cmp.Or(c.Sessions, 24)
+	c.Operations = cmp.Or(c.Operations, 8)
+	c.Keys = cmp.Or(c.Keys, 10_000)
+	c.DuplicateValues = cmp.Or(c.DuplicateValues, 100)
+	c.ListAppends = cmp.Or(c.ListAppends, 32)
+	c.Planted = cmp.Or(c.Planted, 1)
 	if c.ReadShare == 0 && !c.NoReads {
 		c.ReadShare = 0.5
 	}
@@ -332,9 +327,7 @@ func (c *Config) fill() {
 	if c.NoStale || c.Level.realTime() {
 		c.Stale = 0
 	}
-	if c.Start == 0 {
-		c.Start = 1_732_160_000 * int64(time.Second)
-	}
+	c.Start = cmp.Or(c.Start, 1_732_160_000*int64(time.Second))
 	c.Duration = cmp.Or(c.Duration, time.Millisecond)
 	c.Pause = cmp.Or(c.Pause, 200*time.Microsecond)
 }
