@@ -97,22 +97,19 @@ func (s *Source) begin(ctx context.Context, n int) (*partition, error) {
 	if was := s.opts.Offsets[source.IdentityKey(n)]; p.next >= 0 && was != 0 && was != identity(t.id) {
 		g := source.Gap{Source: s.opts.Topic, Partition: n, From: p.next, To: p.next, Why: whyRecreated}
 		if p.next, err = askOffset(ctx, s.conns.wire, t, s.opts.Topic, n, offsetEarliest); err != nil {
-			s.reask(ctx)
-			return nil, err
+			return nil, s.reask(ctx, err)
 		}
 		p.lost = &g
 	}
 	if p.next < 0 {
 		if p.next, err = s.startOffset(ctx, t, n); err != nil {
-			s.reask(ctx)
-			return nil, err
+			return nil, s.reask(ctx, err)
 		}
 		p.midst = p.next > 0
 	}
 	if s.opts.UntilEnd {
 		if p.end, err = askOffset(ctx, s.conns.wire, t, s.opts.Topic, n, offsetLatest); err != nil {
-			s.reask(ctx)
-			return nil, err
+			return nil, s.reask(ctx, err)
 		}
 		if p.next > p.end {
 			p.end = p.next + 1 // let the fetch find out that the log was replaced
@@ -224,11 +221,12 @@ func (s *Source) refresh() {
 	}
 }
 
-// reask asks for the topology at once, while opening.
-func (s *Source) reask(ctx context.Context) {
+// reask asks for the topology at once, while opening, after an error, which it returns.
+func (s *Source) reask(ctx context.Context, failed error) error {
 	if t, err := askTopology(ctx, s.conns.wire, s.opts.Topic); err == nil {
 		s.topo.Store(t)
 	}
+	return failed
 }
 
 // watch keeps the topology fresh and starts loops for partitions that were
@@ -270,10 +268,7 @@ func (s *Source) added(ctx context.Context, n int) {
 	}
 	s.reading[n] = true
 	p := &partition{s: s, n: n, id: s.topology().id, end: forever, epoch: -1, told: noOffset, swell: swellFirst,
-		q: s.queue.join(n)}
-	if o := s.resumed(n); o >= 0 {
-		p.next = o
-	}
+		q: s.queue.join(n), next: max(s.resumed(n), 0)}
 	s.loops.Go(func() { p.run(ctx) })
 }
 
