@@ -350,28 +350,15 @@ func (w *worker) measure(p stream.Part) func() {
 // before is not measured. The zero value is ready, and safe for concurrent use.
 type ages struct {
 	mu sync.Mutex
-	// ends are, of alerts and of notices, by ID, when the last transaction that shows
-	// the anomaly had ended. The latest agesMax are kept in each of two generations.
-	cur, old map[string]int64
+	// when the last transaction that shows an anomaly had ended, by the ID of an alert or a notice
+	generations[string, int64]
 }
 
+// agesMax is how many are kept in each generation.
 const agesMax = 4096
 
 func (a *ages) put(id string, end int64) {
-	if a.cur == nil {
-		a.cur = map[string]int64{}
-	}
-	if a.cur[id] = end; len(a.cur) >= agesMax {
-		a.cur, a.old = nil, a.cur
-	}
-}
-
-func (a *ages) get(id string) (int64, bool) {
-	if end, ok := a.cur[id]; ok {
-		return end, true
-	}
-	end, ok := a.old[id]
-	return end, ok
+	a.generations.put(id, end, agesMax, func(int64) bool { return false })
 }
 
 // lastEnd is when the last of the transactions that take part in a violation ended,
@@ -403,7 +390,7 @@ func (m *metrics) noticed(notice string, alerts []string) {
 	m.ages.mu.Lock()
 	defer m.ages.mu.Unlock()
 	if len(alerts) != 1 {
-		return // m summary is late on purpose
+		return // a summary is late on purpose
 	}
 	if end, ok := m.ages.get(alerts[0]); ok {
 		m.ages.put(notice, end)

@@ -15,7 +15,29 @@ import (
 // toldMax to 2*toldMax of them, in two generations. It is part of a history's
 // state, and so of its checkpoint: whether an anomaly is new must not depend on
 // whether the monitor was started again. Nor must whether a level was violated.
-type told struct{ cur, old map[toldKey]byte }
+type told struct{ generations[toldKey, byte] }
+
+// generations are what was put last, in two of them: the older one goes when the other one is full.
+type generations[K comparable, V any] struct{ cur, old map[K]V }
+
+func (g *generations[K, V]) get(k K) (V, bool) {
+	if v, ok := g.cur[k]; ok {
+		return v, true
+	}
+	v, ok := g.old[k]
+	return v, ok
+}
+
+// put puts a value; with so many a generation is full, and of the one before only what stays does.
+func (g *generations[K, V]) put(k K, v V, most int, stays func(V) bool) {
+	if g.cur == nil {
+		g.cur = map[K]V{}
+	}
+	if g.cur[k] = v; len(g.cur) >= most {
+		maps.DeleteFunc(g.old, func(_ K, v V) bool { return !stays(v) })
+		g.cur, g.old = g.old, g.cur
+	}
+}
 
 // toldKey is a part of a hash of what identifies an anomaly, or of an alert's ID.
 type toldKey [16]byte
@@ -51,7 +73,9 @@ const (
 	toldBroken = 0xfe
 )
 
-func newTold() *told { return &told{cur: map[toldKey]byte{}, old: map[toldKey]byte{}} }
+func newTold() *told {
+	return &told{generations[toldKey, byte]{map[toldKey]byte{}, map[toldKey]byte{}}}
+}
 
 func toldHash(kind, what string) (k toldKey) {
 	sum := sha256.Sum256([]byte(kind + " " + what))
@@ -59,25 +83,8 @@ func toldHash(kind, what string) (k toldKey) {
 	return k
 }
 
-func (t *told) get(k toldKey) (byte, bool) {
-	if v, ok := t.cur[k]; ok {
-		return v, true
-	}
-	v, ok := t.old[k]
-	return v, ok
-}
-
 func (t *told) put(k toldKey, v byte) {
-	if t.cur[k] = v; len(t.cur) < toldMax {
-		return
-	}
-	next := map[toldKey]byte{}
-	for k, v := range t.old {
-		if v == toldBroken { // that stays
-			next[k] = v
-		}
-	}
-	t.cur, t.old = next, t.cur
+	t.generations.put(k, v, toldMax, func(v byte) bool { return v == toldBroken })
 }
 
 // covered tells whether an anomaly has an alert already that says that it breaks
