@@ -35,6 +35,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // Record is one transaction, encoded.
@@ -230,12 +231,7 @@ func (r *Recorder) loss() (out []Record) {
 }
 
 // wake says that there is something to do; that it was said before is enough.
-func (r *Recorder) wake() {
-	select {
-	case r.filled <- struct{}{}:
-	default:
-	}
-}
+func (r *Recorder) wake() { wait.Signal(r.filled) }
 
 // take puts a record into the buffer, or drops it. A record that is larger than the whole buffer has room
 // when the buffer is empty.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/isowatch/isowatch/internal/wait"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -52,12 +53,7 @@ func newLane(name string, st store.Store, r Receiver, opt Options) *lane {
 	return l
 }
 
-func (l *lane) awake() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
+func (l *lane) awake() { wait.Signal(l.wake) }
 
 // flush returns a channel that is closed once the outbox was seen empty.
 func (l *lane) flush() <-chan struct{} {

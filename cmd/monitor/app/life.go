@@ -13,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/internal/wait"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -195,10 +196,7 @@ func (t *teller) poke() {
 	if t == nil {
 		return
 	}
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
+	wait.Signal(t.wake)
 }
 
 // run works until ctx ends, and finishes the step that it is at.
@@ -227,14 +225,14 @@ func (t *teller) run(ctx context.Context) {
 				t.log.Error().Err(err).Msg("what is to be told of alerts can't be stored; it is tried again")
 			}
 			failed = true
-			t.pause(ctx, tellAgain)
+			_ = wait.Sleep(ctx, tellAgain)
 		} else {
 			failed = false
-			wait := roundEvery
+			pause := roundEvery
 			if !told && t.life.Withheld() > 0 {
-				wait = roundWaits
+				pause = roundWaits
 			}
-			t.pause(ctx, wait)
+			_ = wait.Sleep(ctx, pause)
 		}
 		due := time.Duration(t.life.Due() - time.Now().UnixNano())
 		timer.Reset(max(roundEvery, min(due, checkTroubleEvery)))
@@ -255,16 +253,6 @@ func (t *teller) answer(ctx context.Context, a request) error {
 	}
 	a.done <- answer
 	return failed
-}
-
-// pause waits, unless somebody asks for something.
-func (t *teller) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // round brings everything that is pending to life, and tells whether there was a

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // How much waits for a history at most: enough to ride out a search that takes
@@ -112,7 +114,7 @@ func (q *queue) put(x queued) bool {
 	q.items = append(q.items, x)
 	q.records += x.records
 	q.bytes += x.bytes
-	signal(q.came)
+	wait.Signal(q.came)
 	return true
 }
 
@@ -173,7 +175,7 @@ func (q *queue) took(x queued) bool {
 	if q.left++; q.left > q.last {
 		q.left = 0
 	}
-	signal(q.less)
+	wait.Signal(q.less)
 	return true
 }
 
@@ -223,7 +225,7 @@ func (q *queue) take() (e *entry, ok, closed bool) {
 	q.records -= x.records
 	q.pool.grow(q.bytes, q.bytes-x.bytes, true)
 	q.bytes -= x.bytes
-	signal(q.went)
+	wait.Signal(q.went)
 	return x.entry, true, false
 }
 
@@ -232,7 +234,7 @@ func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	signal(q.came)
+	wait.Signal(q.came)
 }
 
 // length is what waits.
@@ -253,14 +255,6 @@ func (q *queue) fill() float64 {
 	bytes := float64(q.bytes) / max(1, float64(q.bytes+q.pool.free(q.bytes)))
 	return max(float64(q.records)/float64(q.recordsMax), bytes,
 		float64(len(q.items)-q.from)/float64(q.entriesMax))
-}
-
-// signal leaves a note in c unless there is one.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // A history that can't keep up must not hold up the others. What its queue has no room

@@ -27,9 +27,9 @@ import (
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
-	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wait"
 	"github.com/isowatch/isowatch/recorder"
 )
 
@@ -258,7 +258,7 @@ func (w *watch) unchecked(at time.Time, long time.Duration) string {
 // watchStrain stops the canary when it is too much for the database, or the database too little for it.
 func (w *watch) watchStrain(ctx context.Context) {
 	l := limits{StopIf: w.Config.Canary.StopIf}
-	for feed.Sleep(ctx, observeEvery) == nil {
+	for wait.Sleep(ctx, observeEvery) == nil {
 		now := time.Now()
 		w.exceeded = l.exceeded(w.load.counts.strain(), now)
 		// what is waited for has not failed yet, nor ended

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
-	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // faultsOf finds those that were asked for among those that there are.
@@ -33,13 +33,13 @@ const commandMax = time.Minute
 // harm does one fault after the other until ctx ends; what was done is undone then.
 func (w *watch) harm(ctx context.Context) {
 	for i := 0; len(w.faults) > 0; i++ {
-		if feed.Sleep(ctx, w.Config.Canary.Faults.Every) != nil {
+		if wait.Sleep(ctx, w.Config.Canary.Faults.Every) != nil {
 			return
 		}
 		f := w.faults[i%len(w.faults)]
 		w.command(ctx, f.Name, f.Do)
 		if len(f.Undo) > 0 {
-			_ = feed.Sleep(ctx, w.Config.Canary.Faults.For)
+			_ = wait.Sleep(ctx, w.Config.Canary.Faults.For)
 			w.command(ctx, "end of "+f.Name, f.Undo)
 		}
 	}

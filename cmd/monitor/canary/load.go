@@ -14,10 +14,10 @@ import (
 
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
-	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wait"
 	"github.com/isowatch/isowatch/recorder"
 )
 
@@ -118,7 +118,7 @@ const silenceMax = time.Second
 func (l *Load) whileAnswered(giveUp func()) {
 	for last := int64(-1); last != l.answers.Load(); {
 		last = l.answers.Load()
-		if feed.Sleep(l.answering, silenceMax+2*l.cfg.Pause) != nil {
+		if wait.Sleep(l.answering, silenceMax+2*l.cfg.Pause) != nil {
 			return
 		}
 	}
@@ -226,7 +226,7 @@ func (c *client) turn(ctx context.Context) error {
 		close := rand.New(rand.NewPCG(c.seed, uint64(number))).Float64() // the same for all
 		within *= close * close
 	}
-	return feed.Sleep(ctx, round*number-time.Since(c.start)+time.Duration(c.rng.Float64()*within))
+	return wait.Sleep(ctx, round*number-time.Since(c.start)+time.Duration(c.rng.Float64()*within))
 }
 
 // connect takes the connection to the node, and makes one if there is none yet; false: the node can't be reached now,
@@ -259,7 +259,7 @@ func (c *client) connect(ctx context.Context) bool {
 			}
 		}
 		c.wait = min(max(2*c.wait, reconnectMin), reconnectMax)
-		_ = feed.Sleep(ctx, c.wait)
+		_ = wait.Sleep(ctx, c.wait)
 		return false
 	}
 	if c.shut {
@@ -723,12 +723,7 @@ func (gs *groups) enter(ctx context.Context) (*group, error) {
 	}
 }
 
-func (gs *groups) want() {
-	select {
-	case gs.wanted <- struct{}{}:
-	default:
-	}
-}
+func (gs *groups) want() { wait.Signal(gs.wanted) }
 
 // leave ends a transaction's use of a group. The last one hands it to the sweeper, only to be removed if that is far
 // behind.
@@ -782,7 +777,7 @@ type keeper struct {
 func (k *keeper) keep(ctx context.Context, ready chan<- struct{}) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		if k.groups.full.Load() { // no more rows while those that are there can't be removed
-			_ = feed.Sleep(ctx, time.Second)
+			_ = wait.Sleep(ctx, time.Second)
 			continue
 		}
 		var err error
@@ -882,7 +877,7 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 	if k.record(true, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return k.create(ctx, t, g, d)
 	}) != record.Committed {
-		_ = feed.Sleep(ctx, 100*time.Millisecond)
+		_ = wait.Sleep(ctx, 100*time.Millisecond)
 		return nil, nil
 	}
 	return g, nil

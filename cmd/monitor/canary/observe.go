@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
-	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // observeEvery is how often each node is asked how it is doing, observeMax how long its answer may take.
@@ -122,7 +122,7 @@ func (o *observer) run(ctx context.Context) {
 	var asking sync.WaitGroup
 	for _, n := range o.db.Nodes() {
 		asking.Go(func() {
-			for feed.Sleep(ctx, observeEvery) == nil {
+			for wait.Sleep(ctx, observeEvery) == nil {
 				o.look(ctx, n)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/isowatch/isowatch/cmd/monitor/feed"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // standstillMin is how long the process has to have stood still, or how far the machine's clock was set forward, for
@@ -44,7 +44,7 @@ func (s *standstill) stood() time.Duration {
 
 // watch asks it often enough, and sets it right, until ctx ends.
 func (s *standstill) watch(ctx context.Context) {
-	for feed.Sleep(ctx, time.Second) == nil {
+	for wait.Sleep(ctx, time.Second) == nil {
 		s.now()
 		s.mu.Lock()
 		behind := s.behind > 0

@@ -25,12 +25,12 @@ import (
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
-	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wait"
 	"github.com/isowatch/isowatch/recorder"
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -265,7 +265,7 @@ const reportEvery = 10 * time.Second
 
 // Report says how it goes, in the lines that it is told, until ctx ends.
 func (m *Monitor) Report(ctx context.Context, lines func() []string) {
-	for feed.Sleep(ctx, reportEvery) == nil {
+	for wait.Sleep(ctx, reportEvery) == nil {
 		m.Say(lines()...)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // Sender is where messages go: *kafka.Producer.
@@ -76,11 +77,11 @@ func Replay(ctx context.Context, to Sender, txns []record.Transaction, form Form
 		if t.HasTimes && !timed {
 			first, timed = t.End, true
 		}
-		if wait := pace.due(n, t, first) - time.Since(start); wait > together {
+		if early := pace.due(n, t, first) - time.Since(start); early > together {
 			if err := flush(n); err != nil {
 				return err
 			}
-			if err := Sleep(ctx, wait); err != nil {
+			if err := wait.Sleep(ctx, early); err != nil {
 				return err
 			}
 		}
@@ -91,16 +92,4 @@ func Replay(ctx context.Context, to Sender, txns []record.Transaction, form Form
 		}
 	}
 	return flush(len(txns))
-}
-
-// Sleep waits for d, or returns ctx's error.
-func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -11,6 +11,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // badTries is how often a batch that can't be decoded is fetched again before
@@ -71,7 +72,7 @@ func (p *partition) run(ctx context.Context) {
 		p.s.queue.stuck(p.q)
 		p.s.retrying(&PartitionError{Partition: p.n,
 			Err: fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err)})
-		if sleep(ctx, retry.NextBackOff()) != nil {
+		if wait.Sleep(ctx, retry.NextBackOff()) != nil {
 			return
 		}
 	}

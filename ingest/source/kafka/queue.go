@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 const (
@@ -138,12 +139,7 @@ func (q *queue) stuck(l *lane) {
 	q.signal()
 }
 
-func (q *queue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
+func (q *queue) signal() { wait.Signal(q.wake) }
 
 // get takes the next batch. If it returns false, wait is how long to wait for a
 // partition before calling again; 0: until there is a token in wake. It is called by one
@@ -210,10 +206,7 @@ func (q *queue) take(l *lane) source.Batch {
 		l.stands = q.after(l, out.batch.Messages)
 	}
 	l.since = q.taken
-	select {
-	case l.room <- struct{}{}:
-	default:
-	}
+	wait.Signal(l.room)
 	return out.batch
 }
 

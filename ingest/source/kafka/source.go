@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // ErrClosed is what Read returns after Close.
@@ -147,7 +148,7 @@ func retryStartup[T any](ctx context.Context, s *Source, f func() (T, error)) (T
 			}
 		}
 		s.retrying(fmt.Errorf("kafka topic %q: %w", s.opts.Topic, s.opts.explain(err)))
-		if err := sleep(ctx, retry.NextBackOff()); err != nil {
+		if err := wait.Sleep(ctx, retry.NextBackOff()); err != nil {
 			return none, err
 		}
 	}
@@ -214,12 +215,7 @@ func (s *Source) Close() error {
 func (s *Source) topology() *topology { return s.topo.Load() }
 
 // refresh asks the watcher for a new topology without waiting for it.
-func (s *Source) refresh() {
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
-}
+func (s *Source) refresh() { wait.Signal(s.kick) }
 
 // reask asks for the topology at once, while opening, after an error, which it returns.
 func (s *Source) reask(ctx context.Context, failed error) error {
@@ -255,7 +251,7 @@ func (s *Source) watch(ctx context.Context) {
 			}
 		}
 		// However many loops ask, not more often than this.
-		if sleep(ctx, s.opts.RetryMin) != nil {
+		if wait.Sleep(ctx, s.opts.RetryMin) != nil {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // topology is where the partitions of the topic are. It is a value: a refresh
@@ -142,7 +143,7 @@ func (s *Source) check(ctx context.Context) (*topology, error) {
 			return nil, &source.StartupError{What: fmt.Sprintf("kafka topic %q", s.opts.Topic),
 				Do: "create it, or set source.kafka.topic", Err: err}
 		}
-		if err := sleep(ctx, 300*time.Millisecond); err != nil {
+		if err := wait.Sleep(ctx, 300*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -202,16 +203,4 @@ func (s *Source) checkPolicy(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// sleep waits for d, or returns ctx's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

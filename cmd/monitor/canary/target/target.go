@@ -31,6 +31,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // Space is the name of what holds everything that a canary writes.
@@ -606,10 +607,8 @@ func unused(ctx context.Context, state func(context.Context) (int64, error)) err
 		if err != nil || before == 0 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(quiet):
+		if err := wait.Sleep(ctx, quiet); err != nil {
+			return err
 		}
 		var after int64
 		if after, err = state(ctx); after == before {
