@@ -78,8 +78,7 @@ func members(v verdict.Violation, lookup name.Lookup) []string {
 // untimed is a header without times, where these only help to judge.
 func untimed(level verdict.Level, h record.Header) record.Header {
 	if h.Clock != nil && *h.Clock == record.ClockPrune && !level.Implies(verdict.StrongSI) && level != verdict.LIN {
-		ignore := record.ClockIgnore
-		h.Clock = &ignore
+		h.Clock = new(record.ClockIgnore)
 	}
 	return h
 }

@@ -216,12 +216,10 @@ func header(v verdict.Violation, ctx Context, coverage record.Coverage) record.H
 	}
 	h := record.Header{Initial: &initial, Sessions: &sessions, Clock: &clock, Coverage: &coverage}
 	if ctx.Clock != record.ClockIgnore {
-		skew := ctx.MaxSkew
-		h.MaxSkew = &skew
+		h.MaxSkew = new(ctx.MaxSkew)
 	}
 	if coverage == record.CoveragePartial { // of a part that is cut out it can't be seen
-		unique := !ctx.Repeats
-		h.UniqueValues = &unique
+		h.UniqueValues = new(!ctx.Repeats)
 	}
 	return h
 }

@@ -60,8 +60,7 @@ func judgeAs(l verdict.Level, p proof, ctx Context) verdict.Outcome {
 // levels with real time.
 func literal(h record.Header) record.Header {
 	if h.Clock != nil && *h.Clock == record.ClockEnforce {
-		prune := record.ClockPrune
-		h.Clock = &prune
+		h.Clock = new(record.ClockPrune)
 	}
 	return h
 }
@@ -122,7 +121,6 @@ func needsSessions(level verdict.Level, p proof, ctx Context) bool {
 	if len(sessions) == len(p.txns) || *p.header.Sessions == record.SessionsIgnore {
 		return false
 	}
-	ignore := record.SessionsIgnore
-	p.header.Sessions = &ignore
+	p.header.Sessions = new(record.SessionsIgnore)
 	return judgeAs(level, p, ctx) == verdict.Satisfied
 }

@@ -50,8 +50,7 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, "suspicion at ", n, v)
 	h := header(v, ctx, ctx.Coverage)
 	h.Clock = &ctx.Clock
-	unique := !ctx.Repeats
-	h.UniqueValues = &unique
+	h.UniqueValues = new(!ctx.Repeats)
 	hidden := ctx.Veil.Alert(ctx.Initial)
 	s := suspicion{Violation: hidden.Violation(v), Levels: verdict.Names(ctx.Levels), Header: codec.AppendHeader(nil, &h),
 		OneKey: ctx.OneKey}

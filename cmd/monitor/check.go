@@ -162,8 +162,7 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 		return err
 	}
 	if cmd.Flags().Changed("max-skew") {
-		ns := int64(c.skew)
-		c.header.MaxSkew = &ns
+		c.header.MaxSkew = new(int64(c.skew))
 	}
 	// What no header can mend is refused before anything is read.
 	clock := record.ClockPrune

@@ -142,16 +142,14 @@ func (g *Generator) Len() int { return g.cfg.Transactions }
 func (g *Generator) Header() record.Header {
 	h := headerOf(g.cfg.Initial)
 	if g.cfg.MaxSkew > 0 {
-		skew := int64(g.cfg.MaxSkew)
-		h.MaxSkew = &skew
+		h.MaxSkew = new(int64(g.cfg.MaxSkew))
 	}
 	return h
 }
 
 // headerOf is the header of a history that is complete, in the order of its sessions.
 func headerOf(initial record.Initial) record.Header {
-	sessions, coverage := record.SessionsKeep, record.CoverageComplete
-	return record.Header{Initial: &initial, Sessions: &sessions, Coverage: &coverage}
+	return record.Header{Initial: &initial, Sessions: new(record.SessionsKeep), Coverage: new(record.CoverageComplete)}
 }
 
 // Planting is an anomaly as it was planted.

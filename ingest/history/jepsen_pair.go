@@ -184,12 +184,10 @@ func (all attempts) history(in *input, format string) (History, error) {
 		h.Header.MaxSkew = new(int64) // one clock
 	}
 	if e.byTime {
-		enforce := record.ClockEnforce
-		h.Header.Clock = &enforce
+		h.Header.Clock = new(record.ClockEnforce)
 	}
 	if all.anonymous {
-		ignore := record.SessionsIgnore
-		h.Header.Sessions = &ignore
+		h.Header.Sessions = new(record.SessionsIgnore)
 	}
 	return h, nil
 }

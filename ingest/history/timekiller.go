@@ -154,8 +154,7 @@ func readTimekiller(in *input, format string) ([]History, error) {
 	k.rank()
 	k.format = cmp.Or(k.format, format)
 	h, err := k.made(in.name, k.format, timekillerInitial(k.txns), k.txns, noTransaction)
-	database := record.ClockDatabase
-	h.Header.Clock = &database
+	h.Header.Clock = new(record.ClockDatabase)
 	return one(h, err)
 }
 

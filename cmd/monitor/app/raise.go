@@ -31,9 +31,8 @@ const alertMax = store.LimitBody - 64<<10
 
 // assume is what an alert is judged under.
 func (a *setting) assume(v *stream.Violation) judge.Assumptions {
-	unique := !v.Repeats
 	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage,
-		MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: &unique}
+		MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: new(!v.Repeats)}
 }
 
 // predicatesMax is how many anomalies of a level are told each time that a segment's predicates are judged.
@@ -140,8 +139,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	if !w.told.cover(same, o) {
 		return nil
 	}
-	at := w.foundAt(v)
-	a.At = &at
+	a.At = new(w.foundAt(v))
 	old, known, err := w.keeper.Alert(ctx, a.ID)
 	if err != nil {
 		return err

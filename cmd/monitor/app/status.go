@@ -247,8 +247,7 @@ func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 		Histories: []page.History{}, Operational: conditions(groups), Events: page.Events{Latest: []record.Event{}},
 		Settings: s.settings()}
 	if s.canary != nil {
-		c := s.canary()
-		out.Canary = &c
+		out.Canary = new(s.canary())
 	}
 	idle := s.idle(groups, now)
 	held := 0

@@ -175,8 +175,7 @@ func tidy() {
 
 // header is the first line of what is recorded.
 func header(c *config.Config, coverage record.Coverage) []byte {
-	skew := int64(c.Window.MaxSkew)
-	h := record.Header{Initial: &c.Initial, Coverage: &coverage, MaxSkew: &skew}
+	h := record.Header{Initial: &c.Initial, Coverage: &coverage, MaxSkew: new(int64(c.Window.MaxSkew))}
 	if coverage == record.CoveragePartial {
 		h.UniqueValues = &c.UniqueValues
 	}

@@ -570,8 +570,7 @@ func lookup(records *packed.Records) name.Lookup {
 			if len(kept) >= recent {
 				clear(kept)
 			}
-			unpacked := records.At(int(id))
-			t = &unpacked
+			t = new(records.At(int(id)))
 			kept[id] = t
 		}
 		return t, true

@@ -141,8 +141,7 @@ func Evidence(level verdict.Level, h record.Header, txns []record.Transaction) v
 // no verdict, and of a few transactions they cost more than they save.
 func bare(level verdict.Level, h record.Header, txns []record.Transaction, extra incremental.Options) verdict.Result {
 	if h.Clock != nil && *h.Clock == record.ClockPrune && !realTime(level) && len(txns) <= untimedMax {
-		ignore := record.ClockIgnore
-		h.Clock = &ignore
+		h.Clock = new(record.ClockIgnore)
 	}
 	extra.MaxViolations, extra.Bare = 1, true
 	return small(level, h, txns, extra)

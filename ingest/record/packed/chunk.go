@@ -267,8 +267,7 @@ func (c *Chunk) Null(kind record.OpKind, key []byte) {
 // Op adds any operation.
 func (c *Chunk) Op(op *record.Op) {
 	if c.Shortening && (len(op.Key) > TextMax || len(op.Value.Text) > TextMax) {
-		short := ShortOp(*op)
-		op = &short
+		op = new(ShortOp(*op))
 	}
 	c.scratch = append(c.scratch[:0], op.Key...)
 	if op.Where == "" {
