@@ -12,6 +12,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // hot is a load of writers of one key, from the sessions in turn.
@@ -143,14 +144,15 @@ func TestUnreadWritesCostStepsEach(t *testing.T) {
 // sessions now and then see of each other.
 func TestPairsGrowLinearly(t *testing.T) {
 	for _, cfg := range []Config{{Sessions: true, Chains: 20, Split: true}, {Sessions: true, Chains: 20, Split: true, Bulk: true}} {
-		few := hot{writers: 1500, sessions: 20, ties: 3, reads: true}.load(cfg)
-		many := hot{writers: 3000, sessions: 20, ties: 3, reads: true}.load(cfg)
+		n := race.Few(500, 1500)
+		few := hot{writers: n, sessions: 20, ties: 3, reads: true}.load(cfg)
+		many := hot{writers: 2 * n, sessions: 20, ties: 3, reads: true}.load(cfg)
 		if !cfg.Bulk {
 			few.makePutOff()
 			many.makePutOff()
 		}
 		if len(few.pairs) == 0 || len(many.pairs) > 5*len(few.pairs)/2 {
-			t.Errorf("bulk %v: %d pairs of 1500 writers, %d of 3000", cfg.Bulk, len(few.pairs), len(many.pairs))
+			t.Errorf("bulk %v: %d pairs of %d writers, %d of %d", cfg.Bulk, len(few.pairs), n, len(many.pairs), 2*n)
 		}
 	}
 }

@@ -370,7 +370,7 @@ func TestOrderOfPredicates(t *testing.T) {
 		{generate.SI, []verdict.Level{verdict.SI, verdict.CC}, generate.Predicates, true, 0},
 		{generate.SI, []verdict.Level{verdict.SI}, generate.Booking, true, 0},
 	} {
-		for seed := range uint64(8) {
+		for seed := range uint64(race.Few(2, 8)) {
 			g, err := generate.New(generate.Config{Level: c.at, Workload: c.of, Transactions: 400, Keys: 300, Seed: seed, Operations: 2, NoTimes: !c.timed, AbortRate: 0.05, UnknownRate: 0.01})
 			if err != nil {
 				t.Fatal(err)
@@ -393,7 +393,7 @@ func TestOrderOfPredicates(t *testing.T) {
 // TestTwoThatBookOneSpan: where each of two missed the other's booking, that is what is told, whatever else breaks the
 // level with fewer of the reads.
 func TestTwoThatBookOneSpan(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(race.Few(1, 4)) {
 		g, err := generate.New(generate.Config{Level: generate.SI, Workload: generate.Booking, Transactions: 500, Keys: 12, Operations: 2, Seed: seed})
 		if err != nil {
 			t.Fatal(err)

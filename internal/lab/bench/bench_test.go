@@ -240,7 +240,7 @@ func TestRowsAreKept(t *testing.T) {
 	}}
 	var told []string
 	r, err := Run(ctx, Suite{Name: "s", Rows: []Row{row("a", nil), row("b", errors.New("broken")), row("c", nil), last, row("never", nil)}},
-		Options{Runs: 1, Scale: 1, Done: func(r Result) { told = append(told, r.Line()) }})
+		Options{Monitor: "none is asked for", Runs: 1, Scale: 1, Done: func(r Result) { told = append(told, r.Line()) }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
