@@ -51,7 +51,7 @@ func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
 func TestWitnessesAreAccepted(t *testing.T) {
 	cfg := tiny.Config{Txns: 6, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mixed: true, Mutations: 2}
 	accepted := 0
-	for seed := range uint64(10000) {
+	for seed := range uint64(race.Few(5000, 10000)) {
 		s, opt := random(seed, cfg)
 		for _, l := range levels {
 			order, ok := oracle.Explain(l, s.Txns, opt)

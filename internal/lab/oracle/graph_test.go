@@ -9,6 +9,7 @@ import (
 	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // The oracle executes; here are the same levels as Adya defines them: there are
@@ -29,7 +30,7 @@ func TestExecutionsAgreeWithDependencies(t *testing.T) {
 			if cfg.OneKey > 0 {
 				levels = append(levels, verdict.LIN)
 			}
-			for seed := range uint64(2000) {
+			for seed := range uint64(race.Few(500, 2000)) {
 				s, opt := random(seed, cfg)
 				if seed%5 == 0 {
 					opt.Sessions = record.SessionsIgnore
