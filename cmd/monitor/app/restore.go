@@ -122,7 +122,7 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 			c = c.anew(config)
 			c.whole = false
 		}
-		if !stream.Current(c.state) {
+		if len(c.state) > 0 && !stream.Current(c.state) { // else it has consumed nothing yet
 			a.log.Warn().Str("db", db).Msg("another version of the monitor wrote the state: the history is judged anew from " +
 				"the records that are kept, with partial coverage")
 			c = c.anew(config)
