@@ -71,6 +71,33 @@ timekiller-list-json default initial=absent
 polysi-text default initial=zero
 t1 [s1 1] committed w(18446744073709551615,18446744073709551615) w(-9223372036854775808,-9223372036854775808)
 `},
+		{"3ts-log/sums.log", `
+3ts-log default initial=absent
+prepare#1 [prepare 1] committed w(t1:0,{"k":0,"v":10}) w(t1:1,{"k":1,"v":20}) w(prepared,true) 0..0
+T1#1 [T1 1] committed r(prepared,true) rp(t1 where v >= 20,{"t1:1":{"v":20}}) wp(t1 where k == 0,{"delete":true,"hit":["t1:0"]}) w(over T1#1,true) 1..9
+T2#1 [T2 1] committed r(prepared,true) r(t1:1,{"k":1,"v":20}) wp(t1 where k == 1,{"hit":["t1:1"],"set":{}}) w(t1:1,{"k":1,"v":25}) rp(t1 where v < 15,{}) w(over T2#1,true) 5..14
+T3#1 [T3 1] committed r(prepared,true) r(over T1#1,true) r(over T2#1,true) rp(t1 where k == 1,{"t1:1":{"k":1,"v":25}}) 15..18
+`},
+		{"3ts-log/rollback.log", `
+3ts-log default initial=absent failed=2
+prepare#1 [prepare 1] committed w(a:o'neil,x,{"kind":"x","n":5,"name":"o'neil"}) w(a:"a,b",7,{"kind":"7","name":"a,b"}) w(prepared,true) 0..0
+T1#1 [T1 1] aborted r(prepared,true) rp(a where name == "o'neil",{"a:o'neil,x":{"kind":"x","n":5,"name":"o'neil"}}) 1..7
+T2#1 [T2 1] unknown r(prepared,true) rp(a where SELECT kind FROM a WHERE n is null,{}) 3..7
+`},
+		{"hermitage-sql/skew.sql", `
+hermitage-sql default initial=absent
+prepare#1 [prepare 1] committed w(test:1,{"id":1,"value":10}) w(test:2,{"id":2,"value":20}) w(prepared,true) 0..0
+T1#1 [T1 1] committed r(prepared,true) rp(test where id == 1,{"test:1":{"id":1,"value":10}}) rp(test where value % 3 == 0,{"test:3":{"id":3,"value":30}}) wp(test where value == 20,{"delete":true,"hit":[]}) 1..11
+T2#1 [T2 1] committed r(prepared,true) rp(test where true,{"test:1":{"id":1,"value":10},"test:2":{"id":2,"value":20}}) r(test:1,{"id":1,"value":10}) wp(test where id == 1,{"hit":["test:1"],"set":{}}) w(test:1,{"id":1,"value":12}) wp(test where value % 3 == 2,{"hit":["test:2"],"set":{"value":18}}) w(test:2,{"id":2,"value":18}) r(test:3,null) w(test:3,{"id":3,"value":30}) 2..8
+`},
+		{"hermitage-sql/blocks.sql", `
+hermitage-sql default initial=absent failed=2
+prepare#1 [prepare 1] committed w(shop.test:1,{"id":1,"value":10}) w(shop.test:2,{"id":2,"value":20}) w(prepared,true) 0..0
+T1#1 [T1 1] committed r(prepared,true) wp(shop.test where id == 1,{"hit":["shop.test:1"],"set":{"value":11}}) w(shop.test:1,{"id":1,"value":11}) 1..7
+T2#1 [T2 1] aborted r(prepared,true) 2..11
+T3#1 [T3 1] unknown r(prepared,true) rp(shop.test where true,{"shop.test:1":{"id":1,"value":11},"shop.test:2":{"id":2,"value":20}}) rp(shop.test where select * from shop.test where id in (1, 2) for update;,{}) wp(shop.test where value > 11,{"delete":true}) 3..10
+T1#2 [T1 2] aborted r(prepared,true) 12..13
+`},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			file := filepath.Join("testdata", c.file)

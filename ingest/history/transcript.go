@@ -621,6 +621,9 @@ func (t *transcript) emit(a *sqlAct) *reject.Error {
 	if a.Verb == sql.Insert {
 		for _, r := range a.table.rows {
 			if v, is := a.set[r.key]; is {
+				if len(a.table.key) > 0 {
+					t.add(record.Read, r.key, record.Null) // else the key would have been refused
+				}
 				t.add(record.Write, r.key, v)
 			}
 		}
