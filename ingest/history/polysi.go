@@ -161,8 +161,8 @@ func readPolysi(in *input) ([]History, error) {
 	case len(p.txns) == 0:
 		return nil, in.reject(reject.EmptyInput, "there is no operation in the file")
 	}
-	return []History{{File: in.name, Format: polysiFormat, DB: record.DefaultDB, Header: record.Header{Initial: new(record.InitialZero)},
-		Records: p.pack()}}, nil
+	return []History{{File: in.name, Format: polysiFormat, DB: record.DefaultDB,
+		Header: record.Header{Initial: new(record.InitialZero)}, Records: p.pack()}}, nil
 }
 
 // add takes in a line.
