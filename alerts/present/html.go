@@ -343,8 +343,8 @@ func (c *card) evidence() {
 		c.Command = "monitor check --level " + l.String() + " " + c.File
 	}
 	if c.Bytes <= evidenceBytes {
-		lines64 := base64.StdEncoding.EncodeToString(c.EvidenceText())
-		c.Data = template.URL("data:application/x-ndjson;base64," + lines64) //nolint:gosec // base64 means nothing else
+		encoded := base64.StdEncoding.EncodeToString(c.EvidenceText())
+		c.Data = template.URL("data:application/x-ndjson;base64," + encoded) //nolint:gosec // base64 means nothing else
 	}
 }
 
