@@ -10,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -292,11 +293,15 @@ func (t teller) readOnly(c []verdict.Edge) (string, bool) {
 	return "", false
 }
 
-// missed is what an anti-dependency says of its reader: "read x = 0 and missed
-// that T1 wrote x = 1".
+// missed is what an anti-dependency says of its reader: "read x = 0 and missed that T1 wrote x = 1", or "looked for rows
+// where "v > 0" and did not find t:4, which T1 made one of them".
 func (t teller) missed(e verdict.Edge) string {
-	return fmt.Sprintf("read %v and missed that %s %s", t.readNotOf(e.From, e.Key, e.To), t.txn(e.To),
-		t.written(e.To, e.Key).did())
+	read, wrote := t.readNotOf(e.From, e.Key, e.To), t.written(e.To, e.Key)
+	if row, where, is := predicate.Register(e.Key); is && read.known && read.op.Value.IsNull() && wrote.known {
+		return fmt.Sprintf("looked for rows where %s and did not find %s, which %s made one of them", text.Name(where),
+			text.Name(row), t.txn(e.To))
+	}
+	return fmt.Sprintf("read %v and missed that %s %s", read, t.txn(e.To), wrote.did())
 }
 
 // between names the transactions on the way from the end of edge i round to

@@ -291,7 +291,7 @@ func TestPredicateWriteSkew(t *testing.T) {
 		t.Fatal(h.Results)
 	}
 	a := h.Results[1].Anomalies[0].Alert
-	if want := `b#1 read shift:3 not matching "on == 1" and missed that c#1 left shift:3 matching "on == 1"`; !strings.Contains(a.Summary, want) || a.Aliases[0] != "predicate-write-skew" {
+	if want := `b#1 looked for rows where "on == 1" and did not find shift:3, which c#1 made one of them`; !strings.Contains(a.Summary, want) || a.Aliases[0] != "predicate-write-skew" {
 		t.Errorf("%v\n%s\nwant\n%s", a.Aliases, a.Summary, want)
 	}
 }
