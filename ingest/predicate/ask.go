@@ -24,21 +24,24 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 	}
 	st.asked[r], r.isAsked = true, true
 	var columns []string
-	if n >= 0 && st.seen != nil {
-		seen := st.saw(n)
+	var seen *version
+	if n >= 0 {
+		seen = st.saw(n)
+	}
+	if seen != nil {
 		if !r.mixed && (r.shape == nil || r.shape == seen.shape) && seen.matched(st.where) {
 			st.reads = append(st.reads, read{row: r, value: seen.value}) // with all columns that it has: the row itself was read
 			return true
 		}
-		columns = *seen.shape
+		columns = st.shown(seen)
 	}
 	had := len(r.registers)
 	g := r.register(st, columns)
 	h.size += 1 + r.writes*(len(r.registers)-had)
 	value := record.Null
 	switch {
-	case n >= 0 && st.seen != nil:
-		value = g.show(st.saw(n))
+	case seen != nil:
+		value = g.show(seen)
 	case n >= 0:
 		value = boolean("true")
 	}
@@ -212,16 +215,16 @@ func (w *walk) explain(st *statement) (added int) {
 // finds tells whether the n-th row that a statement returned or hit is as it found it.
 func (w *walk) finds(st *statement, n int) bool {
 	v := w.holds(st.row(n))
-	return v.matched(st.where) && (st.seen == nil || st.sees(n, v))
+	return v.matched(st.where) && st.sees(n, v)
 }
 
 // sees tells whether a version that matches is what the statement returned of its n-th row.
 func (st *statement) sees(n int, v *version) bool {
 	seen, r := st.saw(n), st.row(n)
-	if v == seen || !r.mixed && r.shape == seen.shape {
-		return v == seen
+	if seen == nil || v == seen || !r.mixed && r.shape == seen.shape {
+		return seen == nil || v == seen
 	}
-	g := register{of: st.where, columns: *seen.shape}
+	g := register{of: st.where, columns: st.shown(seen)}
 	return g.show(v) == g.show(seen)
 }
 

@@ -155,7 +155,9 @@ type statement struct {
 	where  *condition
 	text   string  // canonical
 	rows   []int32 // that were returned, or hit, by number
-	seen   []int32 // of a predicate read: the versions of these
+	// The versions of these: of a predicate read those returned, of a predicate write what it is supposed to have met; 0:
+	// whichever matches. None: of all.
+	seen []int32
 	// Of a predicate write:
 	set     *version   // nil: the rows are deleted
 	isKnown bool       // which rows were hit
@@ -168,8 +170,21 @@ type statement struct {
 // row is the n-th row of a statement.
 func (st *statement) row(n int) *row { return st.of.rows[st.rows[n]] }
 
-// saw is what it returned of that.
-func (st *statement) saw(n int) *version { return st.of.versions[st.seen[n]] }
+// saw is what it returned of that, or is supposed to have met; nil: whichever matches.
+func (st *statement) saw(n int) *version {
+	if st.seen == nil {
+		return nil
+	}
+	return st.of.versions[st.seen[n]]
+}
+
+// shown are the columns of what it saw: all of them for a write, which leaves those that it does not set as they are.
+func (st *statement) shown(seen *version) []string {
+	if st.op.Kind == record.PredicateWrite {
+		return slices.Sorted(maps.Keys(st.of.columns))
+	}
+	return *seen.shape
+}
 
 // makes is what it made of that.
 func (st *statement) makes(n int) *version {
@@ -514,7 +529,7 @@ func (h *History) findMade() (int, *act, error) {
 // itself next, which says it too.
 func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 	if st.set == nil || len(st.set.columns()) == len(st.of.columns) {
-		st.made = nil
+		st.made, st.seen = nil, nil
 		return nil
 	}
 	follows := map[*row]bool{} // by a write, before anything else is done with the row
@@ -524,7 +539,7 @@ func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 		}
 	}
 	if st.made == nil {
-		st.made = make([]*version, len(st.rows))
+		st.made, st.seen = make([]*version, len(st.rows)), make([]int32, len(st.rows))
 	} // else as it is supposed
 	st.follows = make([]bool, len(st.rows))
 	for n := range st.rows {
@@ -532,8 +547,9 @@ func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 		before, isOwn := own[r]
 		switch {
 		case follows[r]:
-			st.follows[n] = true
+			st.follows[n], st.seen[n] = true, 0
 		case isOwn:
+			st.seen[n] = 0
 			st.made[n] = h.merged(st.of, before, st.set)
 		case st.made[n] == nil:
 			return fmt.Errorf("what else the row %q held is not known: a predicate write sets all columns, or is followed by "+

@@ -372,10 +372,8 @@ func (n *need) met(v *version) bool {
 		return true
 	case n.st == nil:
 		return v == n.read
-	case n.st.seen == nil:
-		return v.matched(n.st.where)
 	}
-	return v.num() == n.st.seen[n.n] || v.matched(n.st.where) && n.st.sees(n.n, v)
+	return v != nil && v == n.st.saw(n.n) || v.matched(n.st.where) && n.st.sees(n.n, v)
 }
 
 func (s *search) isUnasked(t int32, r *row) bool {
@@ -661,7 +659,7 @@ func (n *need) sign(t int32) uint64 {
 	x, v := uint64(t)<<32+1, n.read
 	if n.st != nil {
 		x += 2 * n.st.number
-		if n.st.seen != nil && !n.free {
+		if !n.free {
 			v = n.st.saw(n.n)
 		}
 	}

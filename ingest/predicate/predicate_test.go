@@ -124,7 +124,7 @@ func TestItems(t *testing.T) {
 			`[["wp",{"table":"t","where":"v = 2"},{"set":{"v":3}},["t:1"]],["w","t:1",{"v":3,"w":7}]]`,
 			`r t:1 where v == 2 true, w t:1 {"v":3,"w":7}, w t:1 where v == 2 null`},
 		{"else it is supposed", `[["w","t:1",{"v":2,"w":7}]] [["wp",{"table":"t","where":"v = 2"},{"set":{"v":3}},["t:1"]]]`,
-			`supposed: w t:1 {"v":2,"w":7}, w t:1 where v == 2 true; r t:1 where v == 2 true, w t:1 {"v":3,"w":7}, w t:1 where v == 2 null`},
+			`supposed: w t:1 {"v":2,"w":7}; r t:1 {"v":2,"w":7}, w t:1 {"v":3,"w":7}`},
 		{"as are rows that were hit and are not named", `[["w","t:1",{"v":2}]] [["wp",{"table":"t","where":"v = 2"},{"delete":true}]]`,
 			`supposed: w t:1 {"v":2}, w t:1 where v == 2 true; r t:1 where v == 2 true, w t:1 null, w t:1 where v == 2 null`},
 		{"unless none can be", `[["w","t:1",{"v":1}]] [["wp",{"table":"t","where":"v = 2"},{"delete":true}]]`, `w t:1 {"v":1}; `},

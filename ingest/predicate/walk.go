@@ -164,10 +164,11 @@ func (h *History) suppose() {
 				if w.looked > supposeMax {
 					return
 				}
-				st.made = make([]*version, len(st.rows))
+				st.made, st.seen = make([]*version, len(st.rows)), make([]int32, len(st.rows))
 				for n := range st.rows {
 					r := st.row(n)
-					st.made[n] = h.merged(st.of, w.holds(r), st.set)
+					met := cmp.Or(w.holds(r), st.set) // what comes of no row comes of that, too
+					st.seen[n], st.made[n] = met.num(), h.merged(st.of, met, st.set)
 					w.own[r], wrote[r] = st.made[n], true
 				}
 			}

@@ -111,6 +111,22 @@ func TestNoWeakerLevelIsClaimed(t *testing.T) {
 	}
 }
 
+// TestWhatAWriteLeavesIsOfWhatItMet: a predicate write that sets some columns is supposed to have met a row as who is of
+// unknown outcome left it. Where that one can't have taken effect, no order without it explains what was left.
+func TestWhatAWriteLeavesIsOfWhatItMet(t *testing.T) {
+	lines := `{"session":"a","seq":1,"status":"committed","ops":[["w","t:1",{"v":2,"s":"a"}],["w","t:2",{"v":0,"s":"a"}]]}
+{"session":"b","seq":1,"status":"unknown","ops":[["wp",{"table":"t","where":"v == 0"},{"set":{"v":1}},["t:2"]],["rp",{"table":"t","where":"v == 2"},{}]]}
+{"session":"c","seq":1,"status":"committed","ops":[["wp",{"table":"t","where":"v < 2"},{"set":{"s":"b"}}],["rp",{"table":"t","where":"v < 2"},{"t:2":{"v":1}}]]}
+`
+	absent := record.InitialAbsent
+	h, _ := judged(t, decoded(t, lines), record.Header{Initial: &absent})
+	for _, r := range h.Results {
+		if l, _ := verdict.ParseLevel(r.Level); l.Implies(verdict.RA) && r.Verdict == "satisfied" {
+			t.Errorf("%s: satisfied, though nobody left v = 1 in t:2", r.Level)
+		}
+	}
+}
+
 // TestStopBesidePredicates: whenever it is stopped, what is told of predicates has the records that show it; and one level
 // that has had its share of the time leaves to the others records of all that is asked for.
 func TestStopBesidePredicates(t *testing.T) {
