@@ -185,6 +185,7 @@ var ErrUnproved = errors.New("the alert's evidence does not prove it; please rep
 // records of it are no longer there.
 func New(v verdict.Violation, ctx Context) (Alert, error) {
 	ctx = ctx.remembering()
+	open := v.Open
 	if ctx.Judge != nil && len(v.Open) > 0 {
 		ctx.Judge = leaving(v.Open, ctx.Judge)
 	}
@@ -212,6 +213,7 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	}
 	ids := identifier{lookup: ctx.Lookup}
 	v, p, lookup := hide(v, p, ctx)
+	v.Open = open // whatever it is told as
 	e := explain.Explain(v, n, lookup)
 	a := begun(id, n, v, ctx)
 	a.Weakest, a.Holds, a.State = weakest.String(), verdict.Names(holds), Fresh

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/alerts/name"
@@ -52,7 +53,7 @@ func Explain(v verdict.Violation, n name.Name, lookup name.Lookup) Explanation {
 		t.outcomesOf(w, v.Txns, nil)
 	}
 	t.guarantee(w)
-	w.line(0, "%s", rule(n))
+	w.line(0, "%s", rule(n, v.Open))
 	out.Text = w.b.String()
 	return out
 }
@@ -256,8 +257,8 @@ func pl2(n name.Name) string {
 }
 
 // rule says why the levels that are broken do not allow it, and whether weaker
-// ones would.
-func rule(n name.Name) string {
+// ones would, unless that is open.
+func rule(n name.Name, open []verdict.Level) string {
 	clock := ""
 	if n.ClockDependent {
 		clock = " The proof uses the recorded times: it holds if the clients' clocks differ by no more than the configured " +
@@ -269,6 +270,12 @@ func rule(n name.Name) string {
 	if len(n.Breaks) > 0 && n.Breaks[0] == verdict.LIN && n.Weakest != verdict.G1 {
 		return "Under linearizability each transaction takes effect at one moment between its start and its end, and sees " +
 			"what was there then." + clock
+	}
+	allows := func(weaker verdict.Level, says string) string {
+		if slices.Contains(open, weaker) {
+			return ""
+		}
+		return says
 	}
 	switch n.Weakest {
 	case verdict.G1:
@@ -283,21 +290,22 @@ func rule(n name.Name) string {
 			return "From read atomic upwards, a key that is read twice has the same value both times." + clock
 		}
 		return "From read atomic upwards, a transaction sees all of another one or nothing, and what came before it in its " +
-			"session. Read committed would allow this." + clock
+			"session." + allows(verdict.RC, " Read committed would allow this.") + clock
 	case verdict.CC:
-		return "From causal consistency upwards, who sees an effect sees its causes. Read atomic would allow this." + clock
+		return "From causal consistency upwards, who sees an effect sees its causes." +
+			allows(verdict.RA, " Read atomic would allow this.") + clock
 	case verdict.PC:
 		return "From prefix consistency upwards, everybody sees the transactions up to some point of one common order, and " +
-			"none after it. Causal consistency would allow this." + clock
+			"none after it." + allows(verdict.CC, " Causal consistency would allow this.") + clock
 	case verdict.SI:
 		return "Under snapshot isolation a transaction reads from one snapshot, and of two that write the same key at the " +
-			"same time only one may commit. Prefix consistency would allow this." + clock
+			"same time only one may commit." + allows(verdict.PC, " Prefix consistency would allow this.") + clock
 	case verdict.SER:
-		return "There is no serial order that explains what was read. Each transaction alone saw a proper snapshot: " +
-			"snapshot isolation would allow this." + clock
+		return "There is no serial order that explains what was read." + allows(verdict.SI,
+			" Each transaction alone saw a proper snapshot: snapshot isolation would allow this.") + clock
 	case verdict.StrongSI:
-		return "What had ended before a transaction started is to come before it. Without real-time order this would be " +
-			"allowed." + clock
+		return "What had ended before a transaction started is to come before it." +
+			allows(verdict.SI, " Without real-time order this would be allowed.") + clock
 	case verdict.SSER:
 		return "There is no serial order that explains what was read and keeps to real time." + clock
 	}
