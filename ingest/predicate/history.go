@@ -35,6 +35,23 @@ type History struct {
 	rows, seen []int32 // scratch
 	unasked    func(t int, key string) bool
 	stop       func() bool
+	looked     int // how often a part of a condition was looked at in a row
+	askAt      int // and when stop is asked again
+	isStopped  bool
+}
+
+// lookMost is how many parts of conditions are looked at between two looks at stop: some milliseconds.
+const lookMost = 1 << 14
+
+// look counts that a condition is looked at in a version of a row; false: it is not, as work is to end.
+func (h *History) look(c *condition, v *version) bool {
+	if h.looked++; v != nil {
+		h.looked += c.parts
+	}
+	if h.looked >= h.askAt && !h.isStopped {
+		h.askAt, h.isStopped = h.looked+lookMost, h.stop()
+	}
+	return !h.isStopped
 }
 
 // table are the rows that predicates of it are about.
@@ -108,6 +125,7 @@ type condition struct {
 	*Predicate
 	span
 	column int // that the span is about, if it is bounded
+	parts  int // about how many comparisons it has
 }
 
 // matched tells whether a version of a row matches; nil is no row.
@@ -282,7 +300,7 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 		if err != nil {
 			return nil
 		}
-		c := &condition{Predicate: p, span: bounds(p.root)}
+		c := &condition{Predicate: p, span: bounds(p.root), parts: len(op.Where) / 8}
 		if c.isBounded {
 			c.column = h.number(c.of)
 		}
@@ -622,7 +640,7 @@ func (h *History) mayMatch(t *table, p *condition) []*row {
 	}
 	var out []*row
 	for _, r := range rows {
-		if slices.ContainsFunc(r.versions, func(v *version) bool { return v.matched(p) }) {
+		if slices.ContainsFunc(r.versions, func(v *version) bool { return h.look(p, v) && v.matched(p) }) {
 			out = append(out, r)
 		}
 	}

@@ -51,7 +51,7 @@ type search struct {
 	took    int   // how often it was taken back since it was longest
 	most    int   // how long it was
 	size    int   // rows that transactions name, as often as they do
-	work    int   // rows that were looked at
+	work    int   // rows that were looked at, but for conditions
 }
 
 // fork is a place in the order where several could follow.
@@ -129,6 +129,7 @@ func (h *History) Order(rules Rules) []verdict.Event {
 		s.rows[t.number] = make([]rowUses, len(t.rows))
 	}
 	s.begin()
+	from := h.looked
 	for steps := 0; s.undone > 0; steps++ {
 		if len(s.order) > s.most {
 			s.most, s.took = len(s.order), 0
@@ -136,7 +137,8 @@ func (h *History) Order(rules Rules) []verdict.Event {
 				s.loose = 0
 			}
 		}
-		if steps%stopEvery == stopEvery-1 && h.stop() || s.work > max(workLeast, workMost*s.size) ||
+		if h.isStopped || steps%stopEvery == stopEvery-1 && h.stop() ||
+			s.work+h.looked-from > max(workLeast, workMost*s.size) ||
 			s.took > tookMost && !s.loosen() {
 			return nil
 		}
@@ -529,7 +531,6 @@ func (s *search) lack(t int32) *row {
 				s.rows[st.of.number][r].mark = s.marks
 			}
 			for r := range s.w.matching(st.of, st.where) {
-				s.work++
 				if s.uses(r).mark != s.marks && !s.isUnasked(t, r) {
 					return r
 				}

@@ -300,6 +300,13 @@ func (p *parser) list(of operand) node {
 	}
 	slices.SortFunc(n.list, func(a, b record.Value) int { return strings.Compare(a.String(), b.String()) })
 	n.list = slices.Compact(n.list)
+	if k := n.list[0].Kind; (k == record.KindInt || k == record.KindString) &&
+		!slices.ContainsFunc(n.list, func(v record.Value) bool { return v.Kind != k }) {
+		n.set = map[record.Value]bool{}
+		for _, v := range n.list {
+			n.set[v] = true
+		}
+	}
 	p.expect(")")
 	return n
 }

@@ -236,9 +236,13 @@ func (s startsWith) compares(kinds map[string][]record.Value) error {
 type in struct {
 	of   operand
 	list []record.Value
+	set  map[record.Value]bool // the same, if all are integers, or all are texts
 }
 
 func (n in) eval(row map[string]record.Value) (truth, error) {
+	if v := n.of.of(row); n.set != nil && v.Kind == n.list[0].Kind {
+		return truthOf(n.set[v]), nil
+	}
 	out := no
 	for _, c := range n.list {
 		t, err := comparison{n.of, operand{constant: c}, "=="}.eval(row)

@@ -212,6 +212,37 @@ func TestReadStops(t *testing.T) {
 
 // TestHitsOfWhatDidNotCommit: which rows a predicate write of an aborted transaction hit, as of one whose connection died
 // within it, is nobody's concern.
+// TestLongConditionsStop: stop is asked as often as there is work, also where that is in a long condition.
+func TestLongConditionsStop(t *testing.T) {
+	const rows, constants, reads = 100, 500, 6
+	list := make([]string, constants)
+	for i := range list {
+		list[i] = fmt.Sprint(1000 + i)
+	}
+	where := fmt.Sprintf("v in (%s)", strings.Join(list, ", ")) // no index bounds it, and a half is compared with each
+	wrote := record.Transaction{Session: "w", ID: "w", Status: record.Committed}
+	for i := range rows {
+		wrote.Ops = append(wrote.Ops, record.Op{Kind: record.Write, Key: fmt.Sprintf("t:%d", i), Value: record.Value{Kind: record.KindObject, Text: fmt.Sprintf(`{"v":%d.5}`, i)}})
+	}
+	txns := []record.Transaction{wrote}
+	for i := range reads {
+		name := fmt.Sprint("r", i)
+		txns = append(txns, record.Transaction{Session: name, ID: name, Status: record.Committed, Ops: []record.Op{{Kind: record.Read, Key: "t:0", Value: wrote.Ops[0].Value}, {Kind: record.PredicateRead, Key: "t", Where: where, Value: record.ObjectOf(nil)}}})
+	}
+	asked, last := 0, -1
+	h, err := predicate.Read(txns, nil, func() bool { asked++; return asked == last })
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked = 0
+	if h.Order(predicate.Rules{}) == nil || asked < rows*constants*reads/(1<<16) {
+		t.Errorf("it was asked %d times", asked)
+	}
+	if asked, last = 0, 2; h.Order(predicate.Rules{}) != nil {
+		t.Error("it went on")
+	}
+}
+
 func TestHitsOfWhatDidNotCommit(t *testing.T) {
 	var txns []record.Transaction
 	for _, line := range []string{

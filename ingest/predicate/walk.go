@@ -13,7 +13,6 @@ type walk struct {
 	h      *History
 	tables []*now
 	own    map[*row]*version // what the transaction in work wrote
-	looked int               // how many rows were looked at
 }
 
 // now is what a table holds.
@@ -45,14 +44,17 @@ func (w *walk) held(r *row) *version { return r.of.versions[w.tables[r.of.number
 func (w *walk) matching(t *table, p *condition) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		for r, v := range w.own {
-			if w.looked++; r.of == t && v.matched(p) && !yield(r) {
+			if !w.h.look(p, v) || r.of == t && v.matched(p) && !yield(r) {
 				return
 			}
 		}
 		held := w.tables[t.number].held
 		give := func(i int32) bool {
-			w.looked++
-			if !t.versions[held[i]].matched(p) {
+			v := t.versions[held[i]]
+			if !w.h.look(p, v) {
+				return false
+			}
+			if !v.matched(p) {
 				return true
 			}
 			if _, own := w.own[t.rows[i]]; own {
@@ -117,7 +119,7 @@ func writes(acts []act) iter.Seq2[*row, *version] {
 	}
 }
 
-// supposeMax is how many rows are looked at to suppose what predicate writes hit.
+// supposeMax is how many parts of conditions are looked at to suppose what predicate writes hit.
 const supposeMax = 1 << 26
 
 // suppose runs the history in the order of its ends, and notes which rows its predicate writes would hit, and what
@@ -161,7 +163,7 @@ func (h *History) suppose() {
 					}
 					slices.Sort(st.rows)
 				}
-				if w.looked > supposeMax {
+				if h.looked > supposeMax {
 					return
 				}
 				st.made, st.seen = make([]*version, len(st.rows)), make([]int32, len(st.rows))
