@@ -74,7 +74,7 @@ func (o *Order) partition(n int) *partition {
 func (o *Order) Expect(n int) { o.partition(n) }
 
 // Observe says that a record of another history, which ended (without times:
-// arrived, 0 if no broker says when) at t, was read from partition n, so that this history's share of a
+// arrived) at t, was read from partition n, so that this history's share of a
 // common topic need not keep all histories waiting. Only for histories of the
 // same clocks. It moves the watermark and nothing else: where this history's
 // records belong does not depend on it. session names whose it was, in its history. When it came is what the
@@ -82,9 +82,7 @@ func (o *Order) Expect(n int) { o.partition(n) }
 // is not believed. O(1).
 func (o *Order) Observe(n int, session string, t, arrival int64) {
 	p := o.partition(n)
-	if o.hear(p); t == 0 {
-		return // the time of day when it was read says nothing of this history's
-	}
+	o.hear(p)
 	o.came(p, cmp.Or(arrival, t))
 	if arrival == 0 {
 		o.heed(p, session, t)

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -285,7 +286,7 @@ func (h *History) add(e *Entry, i int) {
 	if head.DB != h.cfg.DB {
 		t := head.End
 		if !head.HasTimes {
-			t = b.Arrivals[i]
+			t = cmp.Or(b.Arrivals[i], e.Time)
 		}
 		h.order.Observe(b.Partition, head.Session, t, b.Arrivals[i])
 		return
