@@ -26,12 +26,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rs/zerolog"
 
-	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/proxy"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
-	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -409,55 +406,6 @@ func TestPasswordBehindTLS(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), psql, "-Atc", "select 6 * 7", "postgres://guest:sesame@"+s.addr+"/canary")
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "42\n" {
 		t.Errorf("%v: %s", err, out)
-	}
-}
-
-// What the last transactions broke is told though no other follows: time goes on for the proxy.
-func TestToldInSilence(t *testing.T) {
-	p := databases.StartPostgres(t)
-	addr, err := ports.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := config.Default()
-	c.Levels, c.Coverage, c.Window.MaxTransaction, c.HTTP.Listen = []verdict.Level{verdict.SI}, record.CoverageComplete, time.Second, ""
-	c.Window.IdleAfter, c.Store.Path = 3*time.Second, t.TempDir()
-	c.Source.Stdin = &config.Stdin{}
-	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer stop()
-	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
-	work := func() error {
-		var clients [2]*pgx.Conn
-		for i := range clients {
-			for clients[i] == nil {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				clients[i], _ = pgx.Connect(ctx, strings.Replace(url, p.Primary.Addr, addr, 1))
-			}
-			defer clients[i].Close(context.Background())
-		}
-		for _, x := range []struct {
-			client int
-			text   string
-		}{
-			{0, "create table a (id int primary key, n int)"}, {0, "insert into a values (1, 5)"},
-			{0, "begin"}, {1, "begin"}, {0, "select n from a where id = 1"}, {1, "select n from a where id = 1"},
-			{0, "update a set n = 6 where id = 1"}, {0, "commit"}, {1, "update a set n = 7 where id = 1"}, {1, "commit"},
-		} {
-			if _, err := clients[x.client].Exec(ctx, x.text); err != nil {
-				return fmt.Errorf("%s: %w", x.text, err)
-			}
-		}
-		return nil
-	}
-	worked := make(chan error, 1)
-	go func() { worked <- work() }()
-	told := false
-	_, err = proxy.Run(ctx, proxy.RunOptions{Config: c, Listen: addr, Upstream: url,
-		Output: embedded.Output{Log: zerolog.Nop(), Out: io.Discard, Until: func(a alerts.Alert) bool { told = a.Name == "lost-update"; return true }}})
-	if err := errors.Join(err, <-worked); err != nil || !told {
-		t.Errorf("told: %v, %v", told, err)
 	}
 }
 

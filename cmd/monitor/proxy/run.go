@@ -18,7 +18,6 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/recorder"
 	"github.com/isowatch/isowatch/recorder/pgxtap"
 	"github.com/isowatch/isowatch/recorder/postgres"
 )
@@ -86,7 +85,6 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 		introduce(m, l, upstream, capture, complete, o.Unique)
 		var saying sync.WaitGroup
 		saying.Go(func() { m.Report(ctx, func() []string { return []string{status(m, p)} }) })
-		saying.Go(func() { beat(ctx, m.Recorder, prefix) })
 		err = p.Serve(ctx, l)
 		stop()
 		saying.Wait()
@@ -116,22 +114,6 @@ func certificate(cert, key string) (*tls.Config, error) {
 			Do: "name two PEM files"}
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: read}, nil
-}
-
-// beat records in each second that time goes on: else what the last transactions read would be open until others
-// follow.
-func beat(ctx context.Context, rec *recorder.Recorder, prefix string) {
-	session := rec.Session(prefix + "monitor proxy")
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-			session.Begin().End(record.Aborted)
-		}
-	}
 }
 
 // introduce says what is recorded, and what that is worth.
