@@ -170,6 +170,8 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	alert, err := alerts.New(v, ctx)
 	x.left -= proving.All()
 	switch stopped := x.q.stopped() != verdict.NoReason; {
+	case stopped && err != nil && guarantee: // these are few, and share no steps
+		alert, err = x.asFound(v, judgeLeast)
 	case stopped && err != nil:
 		alert, err = x.asFound(v, min(judgeLeast, x.left))
 	case stopped:

@@ -616,3 +616,34 @@ func TestProofsOfWhatFollows(t *testing.T) {
 		t.Errorf("proofs of %v; %+v", got, h.Results[1])
 	}
 }
+
+// What breaks a session guarantee is proved by its evidence, also where time was over before it was explained.
+func TestGuaranteesOfWhoIsStopped(t *testing.T) {
+	told := 0
+	for seed := range uint64(60) {
+		s := tiny.Random(rand.New(rand.NewPCG(seed, 77)), tiny.Config{Txns: 7, Mutations: 1 + int(seed%3), Keys: 2, Appends: true, Unknown: true, Aborted: true, Always: true})
+		over := verdict.NoReason
+		q := Question{Txns: s.Txns, Levels: AllLevels(record.ClockPrune), All: true, Assume: Assumptions{}.Override(s.Header), AnomaliesMax: 10, Stop: func() verdict.Reason { return over }}
+		q.Phase = func(what string) {
+			if strings.HasPrefix(what, "judging the session") {
+				over = verdict.Timeout
+			}
+		}
+		var out report.History
+		if err := Check(q, &out); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range out.Guarantees {
+			for _, a := range g.Anomalies {
+				told++
+				at, _ := verdict.ParseLevel(a.Level)
+				if h := evidence(t, a); Evidence(at, h.Header, h.Transactions) != verdict.Violated {
+					t.Errorf("seed %d: %s at %s is proved by nothing: %s", seed, a.Name, a.Level, a.History)
+				}
+			}
+		}
+	}
+	if told == 0 {
+		t.Error("nothing was told")
+	}
+}
