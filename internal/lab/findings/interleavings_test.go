@@ -3,12 +3,15 @@
 package findings
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,6 +39,7 @@ const interleavings = "../../../testdata/interleavings"
 var (
 	scriptDatabase = regexp.MustCompile(`(?m)^-- database: (\w+)$`)
 	scriptHolds    = regexp.MustCompile(`(?m)^-- holds: (.*)$`)
+	scriptHeld     = regexp.MustCompile(`(?m)^-- held: (T\d) at (\w+)$`)
 	scriptLine     = regexp.MustCompile(`^(.*;) -- (T\d)\b.*$`)
 )
 
@@ -203,6 +207,63 @@ func (s *server) ask(t *testing.T, of connection, query string) string {
 	return rows[0][0]
 }
 
+// hold lets the server's process of a session come as far as a function of its own, and no further until it is released.
+func (s *server) hold(t *testing.T, p *played, function string) *held {
+	t.Helper()
+	gdb, err := servers.Find("gdb", "apt-get install gdb")
+	missing(t, err)
+	cmd := exec.CommandContext(t.Context(), gdb, "-q", "-nx", "-iex", "set auto-solib-add off", "-iex", "set debuginfod enabled off",
+		"-ex", "handle SIGUSR1 SIGURG nostop noprint pass", "-ex", "break "+function, "-ex", "continue", "-p", p.id)
+	h := &held{exit: cmd.Wait}
+	if h.in, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.out = bufio.NewReader(out)
+	h.until(t, "Continuing.")
+	return h
+}
+
+// held is a process of a server in the hands of a debugger.
+type held struct {
+	in   io.WriteCloser
+	out  *bufio.Reader
+	exit func() error
+}
+
+// until waits until the debugger says something.
+func (h *held) until(t *testing.T, words string) {
+	t.Helper()
+	for said := ""; ; {
+		line, err := h.out.ReadString('\n')
+		if said += line; err != nil {
+			t.Fatalf("the debugger never said %q, but: %s", words, said)
+		}
+		if strings.Contains(line, words) {
+			return
+		}
+	}
+}
+
+// release lets the process go on.
+func (h *held) release(t *testing.T) {
+	t.Helper()
+	h.in.Close() // the debugger leaves what it is attached to, and ends
+	if _, err := io.Copy(io.Discard, h.out); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.exit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // played is a session of an interleaving.
 type played struct {
 	name    string
@@ -210,6 +271,7 @@ type played struct {
 	id      string
 	answers chan string // to the statements that it was asked for last
 	blocked bool
+	held    *held // from before its commit until another session has committed
 }
 
 // play does what a script says, and returns it with what came of each statement.
@@ -242,15 +304,28 @@ func (s *server) play(t *testing.T, script string) string {
 		if p.blocked {
 			t.Fatalf("%s waits still: %s", p.name, line)
 		}
+		commits := parts[1] == "commit;"
+		if where := scriptHeld.FindStringSubmatch(script); commits && where != nil && where[1] == p.name {
+			p.held = s.hold(t, p, where[2])
+		}
 		go func() { p.answers <- p.do(t.Context(), parts[1]) }()
 		said := []string{parts[2]}
-		if answer, ended := s.await(t, p); !ended {
+		if p.held != nil {
+			p.held.until(t, "Breakpoint 1, ")
+		}
+		answer, ended := s.await(t, p)
+		if !ended {
 			said = append(said, "BLOCKS")
 		} else if answer != "" {
 			said = append(said, strings.ToUpper(answer[:1])+answer[1:])
 		}
 		for _, name := range slices.Sorted(maps.Keys(sessions)) {
-			if b := sessions[name]; b != p && b.blocked {
+			b := sessions[name]
+			if b != p && b.held != nil && commits {
+				b.held.release(t)
+				b.held = nil
+			}
+			if b != p && b.blocked {
 				if answer, ended := s.await(t, b); ended && answer != "" {
 					said = append(said, "Unblocks "+name+", which "+answer)
 				} else if ended {
@@ -266,6 +341,10 @@ func (s *server) play(t *testing.T, script string) string {
 // await waits until a session is answered, or waits for another's lock.
 func (s *server) await(t *testing.T, p *played) (answer string, ended bool) {
 	t.Helper()
+	if p.held != nil {
+		p.blocked = true
+		return "", false
+	}
 	for {
 		select {
 		case answer = <-p.answers:
