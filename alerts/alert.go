@@ -177,8 +177,11 @@ type Budget interface {
 func (c Context) over() bool { return c.Budget != nil && c.Budget.Over() }
 
 // ErrUnproved is returned by New, beside a usable alert, when the evidence is
-// not a violation by itself. That is a bug of the monitor.
-var ErrUnproved = errors.New("the alert's evidence does not prove it; please report this with the alert")
+// not a violation by itself. That is a bug of the monitor, unless it is ErrUnjudged: a judge did not say.
+var (
+	ErrUnproved = errors.New("the alert's evidence does not prove it")
+	ErrUnjudged = fmt.Errorf("%w as far as it was judged, which took more steps than a proof has", ErrUnproved)
+)
 
 // New makes an alert of a violation. The alert is complete even if the error is
 // not nil; the error says that its evidence proves nothing (ErrUnproved) or that

@@ -176,17 +176,20 @@ func TestExhibits(t *testing.T) {
 	}
 }
 
-// An alert that proves nothing is an error, and still an alert with all records.
+// An alert that proves nothing is an error, and still an alert with all records. Where a judge did not say, it is told
+// from one that is refuted.
 func TestUnproved(t *testing.T) {
-	s, v := alerttest.Cases[7].Load(t)
-	ctx := context(s, verdict.SI)
-	ctx.Judge = func(verdict.Level, record.Header, []record.Transaction) verdict.Outcome { return verdict.Unknown }
-	a, err := alerts.New(v, ctx)
-	if !errors.Is(err, alerts.ErrUnproved) {
-		t.Errorf("error %v", err)
-	}
-	if a.ID == "" || a.Summary == "" || len(a.Evidence) != 1+len(s.Txns) {
-		t.Errorf("alert %+v", a)
+	for _, says := range []verdict.Outcome{verdict.Satisfied, verdict.Unknown} {
+		s, v := alerttest.Cases[7].Load(t)
+		ctx := context(s, verdict.SI)
+		ctx.Judge = func(verdict.Level, record.Header, []record.Transaction) verdict.Outcome { return says }
+		a, err := alerts.New(v, ctx)
+		if !errors.Is(err, alerts.ErrUnproved) || errors.Is(err, alerts.ErrUnjudged) != (says == verdict.Unknown) {
+			t.Errorf("%s: error %v", says, err)
+		}
+		if a.ID == "" || a.Summary == "" || len(a.Evidence) != 1+len(s.Txns) {
+			t.Errorf("%s: alert %+v", says, a)
+		}
 	}
 }
 

@@ -79,8 +79,11 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 			return smaller(v, level, best, ctx), nil
 		}
 	}
-	return candidates[len(candidates)-1](),
-		fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
+	why := ErrUnproved
+	if open {
+		why = ErrUnjudged
+	}
+	return candidates[len(candidates)-1](), fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), why)
 }
 
 // passes is how often a judge is asked that does not know at first, as it does not look for long.

@@ -107,7 +107,7 @@ func (m *metrics) list() []metricGroup {
 				"alert.", "db", "level"),
 			of(&m.alerts, "alerts_total", "Alerts raised.", "db", "name"),
 			of(&m.unproved, "alerts_unproved_total", "Alerts whose evidence does not prove them by itself: bugs of the "+
-				"monitor."),
+				"monitor, or judged in part."),
 			{&m.detection, "alert_detection_seconds", "From the end of the last of the transactions that show an anomaly, " +
 				"by the client's clock, to its alert.", nil, latencyBounds},
 			of(&m.deliveries, "deliveries_total", "Attempts to deliver an alert.", "receiver", "outcome"),

@@ -109,9 +109,10 @@ const (
 	// writePatience is how long a reader may take for each paceBytes of an answer.
 	writePatience = 30 * time.Second
 	paceBytes     = 64 << 10
-	// connectionsMax is how many connections a listener has at once (places), and streamsMax how many
-	// requests there are on each at once under HTTP/2.
-	connectionsMax = 512
+	// connectionsMax is how many connections a listener has at once (places): those of both listeners leave the store the
+	// files that it needs where a process may have 1,024. streamsMax is how many requests there are on each at once
+	// under HTTP/2.
+	connectionsMax = 128
 	streamsMax     = 32
 )
 

@@ -389,11 +389,14 @@ func (w *worker) tell(ctx context.Context, letters []store.DeadLetter, noted boo
 func (w *worker) unproved(a *alerts.Alert, at verdict.Level, err error) {
 	w.metrics.unproved.Inc()
 	w.totals.untold(at, false)
+	why := "its evidence does not prove it by itself. This is a bug of the monitor: please report it."
+	if errors.Is(err, alerts.ErrUnjudged) {
+		why = "its evidence was not judged within the steps that a proof has. monitor check judges what was recorded at length."
+	}
 	w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
-		Msg("an anomaly is not told, as its evidence does not prove it; please report this")
+		Msg("an anomaly is not told, as " + why)
 	w.teller.event(life.Condition{Kind: troubleUnproved, DB: w.db, Severity: name.Warning,
-		Text: "An anomaly (" + a.Name + ", " + a.ID +
-			") is not told, as its evidence does not prove it by itself. This is a bug of the monitor: please report it."})
+		Text: "An anomaly (" + a.Name + ", " + a.ID + ") is not told, as " + why})
 }
 
 // withhold leaves untold what no history of whole records proves any more, as it rests both

@@ -169,7 +169,7 @@ type Phases struct {
 
 // Unproved is the note on anomalies of a level that evidence does not prove.
 func Unproved(n int) string {
-	return fmt.Sprintf("the evidence of %d anomalies does not prove them by itself; please report this with the history", n)
+	return fmt.Sprintf("the evidence of %d anomalies does not prove them by itself, as far as it was judged; please report this with the history", n)
 }
 
 // infer decides what is undecided and follows from another level's verdict: what
