@@ -269,6 +269,18 @@ func FuzzConnection(f *testing.F) {
 	for i := range turns {
 		f.Add(slices.Concat(client, bytesOf(f, turns[i].client...)), slices.Concat(server, bytesOf(f, turns[i].server...)), uint8(i))
 	}
+	for _, file := range recordedTraffic(f) {
+		messages, _ := traffic(f, file)
+		var client, server []byte
+		for _, m := range messages {
+			if m.connection == 1 && m.byClient {
+				client = append(client, m.bytes...)
+			} else if m.connection == 1 {
+				server = append(server, m.bytes...)
+			}
+		}
+		f.Add(client, server, uint8(255))
+	}
 	f.Fuzz(func(t *testing.T, client, server []byte, piece uint8) {
 		heard(t, func(c *Connection) {
 			n := int(piece) + 1

@@ -114,6 +114,49 @@ func pgbench(t *testing.T, addr, isolation string, args ...string) string {
 	return string(out)
 }
 
+// judged says what check says of records, and what that is to be: violated by lost updates, or satisfied.
+func judged(t *testing.T, txns []record.Transaction, level verdict.Level, want verdict.Outcome) {
+	t.Helper()
+	var out report.History
+	q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: []verdict.Level{level}, AnomaliesMax: 1,
+		Assume: judge.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}}
+	if err := judge.Check(q, &out); err != nil {
+		t.Fatal(err)
+	}
+	r := out.Results[0]
+	if r.Verdict != want.String() || want == verdict.Violated && r.Anomalies[0].Name != "lost-update" {
+		t.Errorf("%s %s, %+v; want %s", level, r.Verdict, r.Anomalies, want)
+	}
+}
+
+// quiet is how many transactions PostgreSQL says were committed once all sessions have ended.
+func quiet(t *testing.T, p *servers.Postgres) int64 {
+	t.Helper()
+	// It counts what a session did before it takes it from the list.
+	for ask(t, p, "select count(*) from pg_stat_activity where datname = 'canary'") > 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("a session stays")
+		}
+	}
+	return committed(t, p)
+}
+
+// counting begins to count what PostgreSQL says was committed. count waits until that is as much as a proxy saw, and so
+// much more: PostgreSQL counts logins too.
+func counting(t *testing.T, p *servers.Postgres) (count func(s stood, more int64)) {
+	before := quiet(t, p)
+	return func(s stood, more int64) {
+		t.Helper()
+		mine := s.capture.Outcomes(record.Committed)
+		for theirs := int64(-1); theirs != mine; { // it tells of a session that has ended a little later
+			if t.Context().Err() != nil || theirs > mine {
+				t.Fatalf("the proxy saw %d transactions commit, PostgreSQL %d", mine, theirs)
+			}
+			theirs = committed(t, p) - before - more
+		}
+	}
+}
+
 // committed is how many transactions PostgreSQL says were committed.
 func committed(t *testing.T, p *servers.Postgres) int64 {
 	t.Helper()
@@ -156,7 +199,7 @@ func TestPgbench(t *testing.T) {
 	}
 	pgbench(t, p.Primary.Addr, "serializable", "-i", "-q")
 	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
-	count := regexp.MustCompile(`actually processed: (\d+)`)
+	counted := regexp.MustCompile(`actually processed: (\d+)`)
 	for _, tc := range []struct {
 		isolation string
 		level     verdict.Level
@@ -170,28 +213,15 @@ func TestPgbench(t *testing.T) {
 	} {
 		t.Run(tc.isolation+" "+tc.args[1], func(t *testing.T) {
 			s := stand(t, url, nil)
-			// What was asked for the tables is in the count once the server has ended that session: it counts what one did
-			// before it takes it from the list.
-			for ask(t, p, "select count(*) from pg_stat_activity where datname = 'canary'") > 0 {
-				if t.Context().Err() != nil {
-					t.Fatal("a session stays")
-				}
-			}
-			before := committed(t, p)
+			count := counting(t, p)
 			said := pgbench(t, s.addr, tc.isolation, append(tc.args, "-n", "-c", strconv.Itoa(clients), "-t", "60", "--max-tries", "1000")...)
-			processed, err := strconv.Atoi(count.FindStringSubmatch(said)[1])
+			processed, err := strconv.Atoi(counted.FindStringSubmatch(said)[1])
 			if err != nil {
 				t.Fatal(err)
 			}
 			txns := s.end()
+			count(s, clients+1) // pgbench connects once more
 			mine := s.capture.Outcomes(record.Committed)
-			for theirs := int64(-1); theirs != mine; {
-				if t.Context().Err() != nil || theirs > mine {
-					t.Fatalf("the proxy saw %d transactions commit, PostgreSQL %d", mine, theirs)
-				}
-				// It tells of a session that has ended a little later, and counts a login, of which pgbench has one more than clients.
-				theirs = committed(t, p) - before - (clients + 1)
-			}
 			recorded := int64(0)
 			for i := range txns {
 				if txns[i].Status == record.Committed && !strings.HasSuffix(txns[i].Session, "/initial") {
@@ -201,16 +231,7 @@ func TestPgbench(t *testing.T) {
 			if processed != 360 || recorded < int64(processed) || recorded > mine {
 				t.Errorf("pgbench says %d, recorded are %d of %d", processed, recorded, mine)
 			}
-			var out report.History
-			q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: []verdict.Level{tc.level}, AnomaliesMax: 1,
-				Assume: judge.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}}
-			if err := judge.Check(q, &out); err != nil {
-				t.Fatal(err)
-			}
-			r := out.Results[0]
-			if r.Verdict != tc.want.String() || tc.want == verdict.Violated && r.Anomalies[0].Name != "lost-update" {
-				t.Errorf("%s %s, %+v; want %s", tc.level, r.Verdict, r.Anomalies, tc.want)
-			}
+			judged(t, txns, tc.level, tc.want)
 			for _, u := range s.capture.Unclear() {
 				if u.Reason != postgres.ReasonValue || slices.Contains(tc.args, script) {
 					t.Errorf("not understood: %+v", u)

@@ -1,10 +1,12 @@
 //go:build unix
 
-package node
+package fetched
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,24 +14,26 @@ import (
 	"time"
 )
 
-// maven puts a program mvn first in PATH, which does what the script says, and has Kafka
-// installed in a new folder. The script's work folder is $PWD, $STATE one that outlives it.
-func maven(t *testing.T, script string) (state string) {
-	t.Helper()
-	bin, state := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "mvn"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
+// script is a fetch that does what a script says, in work and with the folder $STATE, which outlives it.
+func script(state, text string) func(context.Context, string) error {
+	return func(ctx context.Context, work string) error {
+		cmd := exec.CommandContext(ctx, "sh", "-c", text)
+		cmd.Dir, cmd.Env = work, append(os.Environ(), "STATE="+state)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
 	}
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	t.Setenv("STATE", state)
-	t.Setenv("ISOWATCH_KAFKA_DIR", filepath.Join(t.TempDir(), "kafka"))
-	before := fetchPause
-	fetchPause = time.Millisecond
-	t.Cleanup(func() { fetchPause = before })
-	return state
 }
 
-// runs is how often Maven was run, as a script counts it.
+// patience sets how long is waited between tries.
+func patience(t *testing.T, d time.Duration) {
+	before := pause
+	pause = d
+	t.Cleanup(func() { pause = before })
+}
+
+// runs is how often a script was run, as it counts it.
 func runs(t *testing.T, state string) int {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(state, "runs"))
@@ -39,10 +43,11 @@ func runs(t *testing.T, state string) int {
 	return strings.Count(string(b), "\n")
 }
 
-// A network that fails twice does not keep Kafka from being installed; one that is not there
-// does, and what Maven says of it is told.
+// A network that fails twice does not keep anything from being fetched; one that is not there does, and what is said of
+// it is told.
 func TestFetchIsTriedAgain(t *testing.T) {
-	const script = `echo >>"$STATE/runs"
+	patience(t, time.Millisecond)
+	const text = `echo >>"$STATE/runs"
 [ "$(wc -l <"$STATE/runs")" -ge %LEAST% ] || { echo "no route to host"; exit 1; }
 mkdir libs && touch libs/kafka.jar`
 	for _, c := range []struct {
@@ -51,10 +56,10 @@ mkdir libs && touch libs/kafka.jar`
 		err   string
 	}{{"1", 1, ""}, {"3", 3, ""}, {"4", 3, "no route to host"}} {
 		t.Run(c.least, func(t *testing.T) {
-			state := maven(t, strings.ReplaceAll(script, "%LEAST%", c.least))
-			libs, err := install(t.Context())
+			state := t.TempDir()
+			libs, err := Once(t.Context(), t.TempDir(), "libs", script(state, strings.ReplaceAll(text, "%LEAST%", c.least)))
 			if n := runs(t, state); n != c.runs {
-				t.Errorf("Maven was run %d times, want %d", n, c.runs)
+				t.Errorf("it was tried %d times, want %d", n, c.runs)
 			}
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
@@ -74,12 +79,12 @@ mkdir libs && touch libs/kafka.jar`
 
 // Whoever is told to stop does not try again.
 func TestFetchIsStopped(t *testing.T) {
-	state := maven(t, `echo >>"$STATE/runs"; exit 1`)
-	fetchPause = time.Hour
+	state := t.TempDir()
+	patience(t, time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := install(ctx)
+		_, err := Once(ctx, t.TempDir(), "libs", script(state, `echo >>"$STATE/runs"; exit 1`))
 		ended <- err
 	}()
 	for tried := false; !tried; {
@@ -93,14 +98,14 @@ func TestFetchIsStopped(t *testing.T) {
 	}
 	cancel()
 	if err := <-ended; err == nil {
-		t.Error("it is installed")
+		t.Error("it is there")
 	}
 }
 
-// Of several that want Kafka at once one fetches it, and the others have it from that: Maven
-// must not be run twice at once.
+// Of several that want the same at once one fetches it, and the others have it from that.
 func TestFetchIsAlone(t *testing.T) {
-	state := maven(t, `echo >>"$STATE/runs"
+	state, dir := t.TempDir(), t.TempDir()
+	fetch := script(state, `echo >>"$STATE/runs"
 mkdir "$STATE/busy" || { echo "two at once"; exit 1; }
 sleep 0.1
 mkdir libs && touch libs/kafka.jar
@@ -108,13 +113,13 @@ rmdir "$STATE/busy"`)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if _, err := install(t.Context()); err != nil {
+			if _, err := Once(t.Context(), dir, "libs", fetch); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
 	if n := runs(t, state); n != 1 {
-		t.Errorf("Maven was run %d times", n)
+		t.Errorf("it was fetched %d times", n)
 	}
 }

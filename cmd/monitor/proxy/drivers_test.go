@@ -1,0 +1,217 @@
+package proxy_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/databases"
+	"github.com/isowatch/isowatch/internal/lab/fetched"
+)
+
+// program is an application of examples.
+type program struct {
+	name   string
+	folder string
+	fetch  string // makes the folder it/ of what it needs: $SOURCE is its own folder
+	run    string // with $IT, and its arguments behind
+	logins int64  // of its clients, and others
+	jdbc   bool
+}
+
+var programs = []program{
+	{name: "psycopg", folder: "python", logins: 5,
+		fetch: `pip3 install -q --disable-pip-version-check --target it -r "$SOURCE/requirements.txt"`,
+		run:   `PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$IT" python3 "$SOURCE/shop.py"`},
+	{name: "sqlalchemy", folder: "python", logins: 4,
+		fetch: `pip3 install -q --disable-pip-version-check --target it -r "$SOURCE/requirements.txt"`,
+		run:   `PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$IT" python3 "$SOURCE/shop_sqlalchemy.py"`},
+	{name: "node-postgres", folder: "node", logins: 5,
+		fetch: `cp "$SOURCE/package.json" . && npm install --silent --no-audit --no-fund && mv node_modules it`,
+		run:   `NODE_PATH="$IT" node "$SOURCE/shop.js"`},
+	{name: "jdbc", folder: "java", logins: 5, jdbc: true,
+		fetch: `cp "$SOURCE/pom.xml" . && mvn -q -B dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=it && javac -d it -cp "it/*" "$SOURCE"/*.java`,
+		run:   `java -cp "$IT:$IT/*" Shop`},
+}
+
+// install fetches what a program needs, anew if its files have changed, and gives what is set when it runs.
+func (p *program) install(t *testing.T) (env []string) {
+	t.Helper()
+	source, err := filepath.Abs(filepath.Join("../../../examples", p.folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	for _, pattern := range []string{"*.java", "*.json", "*.txt", "*.xml"} {
+		files, _ := filepath.Glob(filepath.Join(source, pattern)) // the patterns are constants
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum.Write(text)
+		}
+	}
+	cache, err := fetched.Cache("examples/" + p.folder + "-" + hex.EncodeToString(sum.Sum(nil)[:8]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := fetched.Once(t.Context(), cache, "it", func(ctx context.Context, work string) error {
+		for _, needed := range map[string][]string{"python": {"pip3", "python3"}, "node": {"npm", "node"}, "java": {"mvn", "javac"}}[p.folder] {
+			if _, err := exec.LookPath(needed); err != nil {
+				return err
+			}
+		}
+		_, err := shell(ctx, work, []string{"SOURCE=" + source}, p.fetch)
+		return err
+	})
+	switch {
+	case err != nil && os.Getenv("CI") != "":
+		t.Fatal(err)
+	case err != nil:
+		t.Skipf("SKIPPED, what examples/%s needs can't be had here: %v", p.folder, err)
+	}
+	return []string{"SOURCE=" + source, "IT=" + it}
+}
+
+// shell runs a text of the shell.
+func shell(ctx context.Context, dir string, env []string, text string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", text, "sh"}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", &failure{text, string(out), err}
+	}
+	return string(out), nil
+}
+
+// failure is that of a command, and what it said.
+type failure struct {
+	text, said string
+	err        error
+}
+
+func (f *failure) Error() string { return f.text + ": " + f.err.Error() + ": " + f.said }
+func (f *failure) Unwrap() error { return f.err }
+
+// address is that of the database as the program wants it, at an isolation level.
+func (p *program) address(addr, isolation string) string {
+	options := url.QueryEscape("-c default_transaction_isolation=" + strings.ReplaceAll(isolation, " ", `\ `))
+	options = "sslmode=disable&options=" + strings.ReplaceAll(options, "+", "%20")
+	if p.jdbc {
+		return "jdbc:postgresql://" + addr + "/canary?user=postgres&" + options
+	}
+	return "postgres://postgres@" + addr + "/canary?" + options
+}
+
+// Applications in other languages record what they do, while a proxy does the same of them. Both say the same, and as many
+// transactions as PostgreSQL has counted: satisfied where it is serializable, and lost updates where it is not.
+func TestDrivers(t *testing.T) {
+	p := databases.StartPostgres(t)
+	super := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	const each = 25
+	for _, app := range programs {
+		t.Run(app.name, func(t *testing.T) {
+			env := app.install(t)
+			for _, tc := range []struct {
+				isolation string
+				level     verdict.Level
+				want      verdict.Outcome
+			}{{"serializable", verdict.SER, verdict.Satisfied}, {"read committed", verdict.SI, verdict.Violated}} {
+				t.Run(tc.isolation, func(t *testing.T) {
+					if err := p.Do(t.Context(), "canary", "drop table if exists account"); err != nil {
+						t.Fatal(err)
+					}
+					before := quiet(t, p)
+					s, file := stand(t, super, nil), filepath.Join(t.TempDir(), "records")
+					asked := quiet(t, p) - before // for the tables: so much again, as the application makes one
+					count := counting(t, p)
+					if _, err := shell(t.Context(), ".", env, app.run+` "$@"`, app.address(s.addr, tc.isolation), file, "4", strconv.Itoa(each)); err != nil {
+						t.Fatal(err)
+					}
+					theirs := s.end()
+					count(s, app.logins+asked)
+					own := recorded(t, file)
+					judged(t, own, tc.level, tc.want)
+					judged(t, theirs, tc.level, tc.want)
+					if a, b := writes(own), writes(theirs); a != 4*each+1 || b != a {
+						t.Errorf("the application recorded %d transactions that wrote, the proxy %d; there were %d", a, b, 4*each+1)
+					}
+					if u := s.capture.Unclear(); len(u) > 0 {
+						t.Errorf("not understood: %+v", u)
+					}
+					if sum := total(t, super); (sum == 4*each) != (tc.want == verdict.Satisfied) {
+						t.Errorf("of %d additions the accounts have %d", 4*each, sum)
+					}
+				})
+			}
+			t.Run("full disk", func(t *testing.T) { // the application goes on
+				if _, err := os.Stat("/dev/full"); err != nil {
+					t.Skip("SKIPPED: there is no /dev/full")
+				}
+				if err := p.Do(t.Context(), "canary", "drop table account"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := shell(t.Context(), ".", env, app.run+` "$@"`, app.address(p.Primary.Addr, "serializable"), "/dev/full", "2", "3"); err != nil {
+					t.Fatal(err)
+				}
+				if sum := total(t, super); sum != 6 {
+					t.Errorf("of 6 additions the accounts have %d", sum)
+				}
+			})
+		})
+	}
+}
+
+// recorded are the records of a file.
+func recorded(t *testing.T, file string) (txns []record.Transaction) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var r record.Transaction
+		if err := codec.Decode([]byte(strings.TrimSpace(line)), &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		txns = append(txns, r)
+	}
+	return txns
+}
+
+// writes is how many transactions wrote, and are committed.
+func writes(txns []record.Transaction) (n int) {
+	for i := range txns {
+		if r := &txns[i]; r.Status == record.Committed && !strings.HasSuffix(r.Session, "/initial") && len(r.Ops) > 0 && r.Ops[len(r.Ops)-1].Kind == record.Write {
+			n++
+		}
+	}
+	return n
+}
+
+// total is what all accounts have.
+func total(t *testing.T, url string) (n int) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	if err := c.QueryRow(t.Context(), "select sum(n) from account").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/databases"
+)
+
+// notices takes what a monitor tells, a line each, and says when an anomaly is among it.
+type notices struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	found chan struct{}
+	once  sync.Once
+}
+
+func (n *notices) Write(line []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.text.Write(line)
+	if bytes.Contains(line, []byte(`"lost-update"`)) {
+		n.once.Do(func() { close(n.found) })
+	}
+	return len(line), nil
+}
+
+// What the application does is judged by a monitor that follows its file: at READ COMMITTED additions are lost.
+func TestMonitorRun(t *testing.T) {
+	p := databases.StartPostgres(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "records")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := config.Default()
+	c.Source.File = &config.File{Path: file, Follow: true}
+	c.Coverage, c.Initial, c.UniqueValues = record.CoverageComplete, record.InitialAbsent, false
+	c.Window.MaxTransaction = 100 * time.Millisecond
+	c.Store.Path, c.HTTP.Listen, c.Alerts.Stdout = filepath.Join(dir, "store"), "", true
+	told := &notices{found: make(chan struct{})}
+	monitor, err := app.New(app.Options{Config: c, Log: zerolog.Nop(), Stdout: told})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- monitor.Run(ctx) }()
+
+	super := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	before := os.Args
+	os.Args = []string{"go", super, file, "4", "100"}
+	main()
+	os.Args = before
+	select {
+	case <-told.found:
+	case err := <-ended:
+		t.Fatalf("the monitor has ended: %v", err)
+	case <-t.Context().Done():
+		t.Fatal("no lost update is told")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// docs/capture.md shows as a difference what makes an application record: ten lines of this one, which is one without them.
+func TestTenLines(t *testing.T) {
+	page, err := os.ReadFile("../../docs/capture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)```diff\n(.*?)```").FindSubmatch(page)
+	if shown == nil {
+		t.Fatal("docs/capture.md shows no difference")
+	}
+	added, without := 0, string(source)
+	for part := range strings.SplitSeq(string(shown[1]), "@@\n") {
+		var before, after strings.Builder
+		for line := range strings.Lines(part) {
+			if line[0] == '+' {
+				added++
+			} else {
+				before.WriteString(line[1:])
+			}
+			after.WriteString(line[1:])
+		}
+		if strings.Count(without, after.String()) != 1 {
+			t.Errorf("this is not in main.go:\n%s", &after)
+		}
+		without = strings.Replace(without, after.String(), before.String(), 1)
+	}
+	if added != 10 {
+		t.Errorf("%d lines are added", added)
+	}
+	dir := t.TempDir()
+	main, err := filepath.Abs("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{main: filepath.Join(dir, "main.go")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"main.go": []byte(without), "overlay": overlay} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "vet", "-overlay", filepath.Join(dir, "overlay"), ".").CombinedOutput(); err != nil {
+		t.Errorf("without them it is no program: %v\n%s", err, out)
+	}
+}
