@@ -146,6 +146,8 @@ type Context struct {
 	OneKey bool
 	// Lookup finds the records of the engine's transactions.
 	Lookup name.Lookup
+	// Found, if there is one, is how many rows statements found.
+	Found explain.Found
 	// Judge proves the evidence. Without one it is neither proved nor made
 	// small.
 	Judge shrink.Judge
@@ -216,8 +218,12 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	}
 	ids := identifier{lookup: ctx.Lookup}
 	v, p, lookup := hide(v, p, ctx)
+	found := ctx.Found
+	if ctx.Veil.Mode() != veil.Full { // registers have other names
+		found = nil
+	}
 	v.Open = open // whatever it is told as
-	e := explain.Explain(v, n, lookup)
+	e := explain.Explain(v, n, lookup, found)
 	a := begun(id, n, v, ctx)
 	a.Weakest, a.Holds, a.State = weakest.String(), verdict.Names(holds), Fresh
 	a.Summary, a.Explanation, a.Evidence = e.Summary, e.Text, p.lines()
@@ -241,7 +247,7 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 func begun(id string, n name.Name, v verdict.Violation, ctx Context) Alert {
 	a := Alert{
 		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: verdict.Names(n.Breaks),
-		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
+		Name: n.Name, Adya: n.Phenomenon(), Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
 		Severity: n.Severity, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1,
 		Transactions: []string{}, Keys: keys(v), Links: map[string]string{},
 	}

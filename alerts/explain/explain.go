@@ -31,10 +31,15 @@ const (
 	togetherMax = 8 // transactions of a cycle that are all told again in the end
 )
 
-// Explain puts a violation into words. The time is linear in the size of the
+// Found is how many rows a statement of a transaction, by its ID, found that read a register as not matching; false if
+// that is not known.
+type Found func(id, register string) (rows int, known bool)
+
+// Explain puts a violation into words; found may be nil. The time is linear in the size of the
 // violation and of the records of its transactions, the length bounded.
-func Explain(v verdict.Violation, n name.Name, lookup name.Lookup) Explanation {
+func Explain(v verdict.Violation, n name.Name, lookup name.Lookup, found Found) Explanation {
 	t := newTeller(v, n, lookup)
+	t.found = found
 	var out Explanation
 	out.Summary = t.sentence()
 	out.Summary += breaks(n.Breaks)
@@ -157,7 +162,7 @@ func (t teller) stepsTo(w *writer, depth int, c []verdict.Edge, reasons int, ord
 			if i > 0 && i == len(c)-1 && e.Why != verdict.ByCase && !strings.HasPrefix(t.edge(e), "suppose ") {
 				when = "but "
 			}
-		case e.Type == verdict.RW && t.n.Name == "non-monotonic-read":
+		case e.Type == verdict.RW && t.n.Shape() == "non-monotonic-read":
 			when = "after that, "
 		}
 		if read, ok := t.presumed(c, e); ok {
@@ -281,12 +286,12 @@ func rule(n name.Name, open []verdict.Level) string {
 	case verdict.G1:
 		return "No isolation level allows that." + clock
 	case verdict.RC:
-		if n.Name != "non-monotonic-read" {
+		if n.Shape() != "non-monotonic-read" {
 			return "From read committed upwards, all writes have one order, and sessions keep to it." + pl2(n) + clock
 		}
 		return "Read committed lets a transaction see newer data as it goes on, never older." + clock
 	case verdict.RA:
-		if n.Name == "non-repeatable-reads" {
+		if n.Shape() == "non-repeatable-reads" {
 			return "From read atomic upwards, a key that is read twice has the same value both times." + clock
 		}
 		return "From read atomic upwards, a transaction sees all of another one or nothing, and what came before it in its " +

@@ -28,7 +28,7 @@ func TestGolden(t *testing.T) {
 		if !c.Level.Implies(verdict.SI) { // ask for all levels that apply
 			asked.Levels = verdict.Levels()
 		}
-		e := explain.Explain(v, name.Of(v, lookup, asked), lookup)
+		e := explain.Explain(v, name.Of(v, lookup, asked), lookup, nil)
 		fmt.Fprintf(&b, "== %s\n%s\n--\n%s\n", c.Title, e.Summary, e.Text)
 	}
 	golden.Check(t, "testdata/explanations.golden", b.String())
@@ -97,7 +97,7 @@ func TestHostileAndHuge(t *testing.T) {
 		v.Txns = append(v.Txns, verdict.TxnID(i))
 	}
 	lookup := alerttest.Lookup(txns)
-	e := explain.Explain(v, name.Of(v, lookup, asked), lookup)
+	e := explain.Explain(v, name.Of(v, lookup, asked), lookup, nil)
 	if len(e.Summary)+len(e.Text) > 200_000 {
 		t.Errorf("%d bytes", len(e.Summary)+len(e.Text))
 	}
@@ -131,7 +131,7 @@ func TestOrderOfTwoReads(t *testing.T) {
 		v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.RA, Read: -1, Txns: []verdict.TxnID{0, 1}, Evidence: []verdict.TxnID{0, 1}, Cycle: []verdict.Edge{
 			{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByValue}, {From: 1, To: 0, Type: verdict.RW, Key: "x", Why: verdict.ByInitial}}}
 		n := name.Name{Name: "non-repeatable-reads", Weakest: verdict.RA, Breaks: []verdict.Level{verdict.RA}}
-		if got := explain.Explain(v, n, alerttest.Lookup(s.Txns)).Summary; !strings.Contains(got, c.want) {
+		if got := explain.Explain(v, n, alerttest.Lookup(s.Txns), nil).Summary; !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q in it", c.reads, got, c.want)
 		}
 	}

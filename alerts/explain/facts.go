@@ -17,6 +17,7 @@ type teller struct {
 	v      verdict.Violation
 	n      name.Name
 	lookup name.Lookup
+	found  Found
 	read   int // the place of the read that it is about, or -1
 	// runs are the orders that are asked for in a tree which stand for those of
 	// later updates too.

@@ -48,7 +48,7 @@ func (t teller) missedSteps(w *writer, c []verdict.Edge) {
 		should = fmt.Sprintf("the list should have had %s in it", wrote.value())
 	}
 	switch way := c[:len(c)-1]; {
-	case len(way) == 1 && way[0].Type != verdict.SO && t.n.Name == "non-monotonic-read":
+	case len(way) == 1 && way[0].Type != verdict.SO && t.n.Shape() == "non-monotonic-read":
 		w.line(0, "When %s read %s it had already seen %s, which therefore had committed: %s.", reader, text.Name(miss.Key),
 			writer, should)
 	case len(way) == 1 && way[0].Type != verdict.SO:

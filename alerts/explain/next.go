@@ -8,19 +8,19 @@ import (
 
 // Next says what to look at next for an anomaly: causes that have been behind
 // it in real systems, most likely first, with the names of settings where
-// databases have one. What is said of one of its aliases goes first. Never empty.
+// databases have one. Of an anomaly that is a phantom, too, what is said of these goes first. Never empty.
 func Next(name string, aliases []string) []string {
 	n, ok := next[name]
 	if !ok {
 		n = next["any"]
 	}
-	if slices.Contains(aliases, phantom) {
-		n = slices.Concat(next[phantom], n)
+	if name == phantom || slices.Contains(aliases, phantom) {
+		n = slices.Concat(next["@predicate"], n)
 	}
 	return n
 }
 
-// phantom is the alias of anomalies that are about what matches a condition.
+// phantom is a name, or an alias, of anomalies that are about what matches a condition.
 const phantom = "phantom"
 
 //go:embed next.txt
@@ -34,7 +34,7 @@ var next = func() map[string][]string {
 		switch {
 		case line == "" || line[0] == '#':
 		case strings.HasPrefix(line, "- @"):
-			out[section] = append(said, out[line[2:]]...)
+			out[section] = slices.Concat(said, out[line[2:]], out[line[3:]])
 		case strings.HasPrefix(line, "- "):
 			out[section] = append(said, line[2:])
 		case line[0] == ' ':

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -46,6 +47,10 @@ func (t teller) bothOverwrote(a, b verdict.TxnID, key string) string {
 	if second.op.Kind == record.Append {
 		return fmt.Sprintf("%s and %s both read %v and both appended to it, neither seeing the other: one of the two "+
 			"updates is lost.", t.txn(a), t.txn(b), read)
+	}
+	if row, where, is := predicate.Register(key); is && read.known && !read.op.Value.IsNull() {
+		return fmt.Sprintf("%s and %s both found %s where %s and both changed it, neither seeing the other: one of the two "+
+			"updates is lost.", t.txn(a), t.txn(b), text.Name(row), text.Name(where))
 	}
 	return fmt.Sprintf("%s and %s both read %v and both overwrote it%s: one of the two updates is lost.", t.txn(a),
 		t.txn(b), read, with)
@@ -165,7 +170,7 @@ func (t teller) cycleSentence() string {
 			return s
 		}
 	}
-	switch t.n.Name {
+	switch t.n.Shape() {
 	case "causality-violation":
 		if i := firstMissed(c); i >= 0 {
 			return fmt.Sprintf("%s %s, although it depends on %s by way of %s.", t.txn(c[i].From), t.missed(c[i]),
@@ -196,7 +201,7 @@ func (t teller) cycleSentence() string {
 // is no anti-dependency, if it has one.
 func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 	reader, writer := t.txn(missed.From), t.txn(missed.To)
-	switch t.n.Name {
+	switch t.n.Shape() {
 	case "lost-update":
 		if seen.Key == missed.Key {
 			a, b := missed.To, missed.From
@@ -294,14 +299,43 @@ func (t teller) readOnly(c []verdict.Edge) (string, bool) {
 }
 
 // missed is what an anti-dependency says of its reader: "read x = 0 and missed that T1 wrote x = 1", or "looked for rows
-// where "v > 0" and did not find t:4, which T1 made one of them".
+// where "v > 0" and found 3; a fourth, t:4, which T1 had made one of them, was not there".
 func (t teller) missed(e verdict.Edge) string {
 	read, wrote := t.readNotOf(e.From, e.Key, e.To), t.written(e.To, e.Key)
 	if row, where, is := predicate.Register(e.Key); is && read.known && read.op.Value.IsNull() && wrote.known {
-		return fmt.Sprintf("looked for rows where %s and did not find %s, which %s made one of them", text.Name(where),
-			text.Name(row), t.txn(e.To))
+		before := ""
+		if t.n.Shape() != "stale-read" && t.committedBefore(e.To, e.From) {
+			before = " and committed before it began, by the clocks"
+		}
+		n, said := 0, false
+		if r, ok := t.record(e.From); ok && t.found != nil {
+			n, said = t.found(r.ID, e.Key)
+		}
+		if !said {
+			return fmt.Sprintf("looked for rows where %s and did not find %s, which %s had made one of them%s", text.Name(where),
+				text.Name(row), t.txn(e.To), before)
+		}
+		found, another := "none", ""
+		if n > 0 {
+			found, another = strconv.Itoa(n), "another, "
+		}
+		if n > 0 && n < len(ordinals) {
+			another = ordinals[n] + ", "
+		}
+		return fmt.Sprintf("looked for rows where %s and found %s; %s%s, which %s had made one of them%s, was not there",
+			text.Name(where), found, another, text.Name(row), t.txn(e.To), before)
 	}
 	return fmt.Sprintf("read %v and missed that %s %s", read, t.txn(e.To), wrote.did())
+}
+
+// ordinals are what a row is called that was not found beside so many.
+var ordinals = []string{"", "a second", "a third", "a fourth", "a fifth", "a sixth", "a seventh", "an eighth", "a ninth"}
+
+// committedBefore tells whether, by the recorded times, one transaction had ended when another began.
+func (t teller) committedBefore(a, b verdict.TxnID) bool {
+	x, known := t.record(a)
+	y, found := t.record(b)
+	return known && found && x.HasTimes && y.HasTimes && x.End < y.Start
 }
 
 // between names the transactions on the way from the end of edge i round to

@@ -70,7 +70,7 @@ func TestTreeIsComplete(t *testing.T) {
 		for i := range s.Txns {
 			v.Evidence = append(v.Evidence, verdict.TxnID(i))
 		}
-		text := explain.Explain(v, name.Name{}, alerttest.Lookup(s.Txns)).Text
+		text := explain.Explain(v, name.Name{}, alerttest.Lookup(s.Txns), nil).Text
 		flat := strings.Contains(text, "Either:") || strings.Contains(text, "It can only be so:")
 		if flat == c.tree {
 			t.Errorf("%s: tree %v, want %v:\n%s", c.title, !flat, c.tree, text)
@@ -110,7 +110,7 @@ func TestLargeTreesAreCut(t *testing.T) {
 	for i := range s.Txns {
 		v.Evidence = append(v.Evidence, verdict.TxnID(i))
 	}
-	text := explain.Explain(v, name.Name{}, alerttest.Lookup(s.Txns)).Text
+	text := explain.Explain(v, name.Name{}, alerttest.Lookup(s.Txns), nil).Text
 	if lines := strings.Count(text, "\n"); lines > 400 || !strings.Contains(text, "240 more possibilities") {
 		t.Errorf("%d lines:\n%s", lines, text)
 	}
@@ -130,7 +130,7 @@ func TestLongLists(t *testing.T) {
 	}
 	ids := []verdict.TxnID{0, 1, 2, 3}
 	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Level: verdict.SI, Key: "l", Read: 0, Txns: ids[2:], Evidence: ids}
-	e := explain.Explain(v, name.Name{}, alerttest.Lookup(s.Txns))
+	e := explain.Explain(v, name.Name{}, alerttest.Lookup(s.Txns), nil)
 	for _, want := range []string{
 		"R read l = […, 698, 699, 700, 701, 702, …] (1000 elements): element 701 is 700, which A appended.",
 		"S read l = […, 698, 699, 701, 700, 702, …] (1000 elements): element 701 is 701, which B appended.",
@@ -157,7 +157,7 @@ func TestManyEliminationsAreCut(t *testing.T) {
 		e = verdict.Edge{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByElimination, Others: others}
 	}
 	v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Cycle: []verdict.Edge{e, {From: 1, To: 0, Type: verdict.SO}}}
-	text := explain.Explain(v, name.Name{}, nil).Text
+	text := explain.Explain(v, name.Name{}, nil, nil).Text
 	if lines := strings.Count(text, "\n"); lines > 520 || !strings.Contains(text, "… and more") || !strings.Contains(text, "would have to come before itself") {
 		t.Errorf("%d lines, ending in\n%s", lines, text[max(0, len(text)-500):])
 	}

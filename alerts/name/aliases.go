@@ -40,6 +40,9 @@ var synonyms = map[string][]string{
 	"prefix-violation":            {},
 	"snapshot-cycle":              {},
 	"serialization-cycle":         {},
+	"phantom":                     {"P3"},
+	"predicate-lost-update":       {},
+	"predicate-write-skew":        {},
 }
 
 // guarantees are the session guarantees' short names, and Bailis et al.'s of what
@@ -51,8 +54,12 @@ var guarantees = map[string][]string{
 	"writes-follow-reads": {"WFR", "MRWD"},
 }
 
-// phantoms are names of anomalies that are about what matches a condition.
-var phantoms = []string{"phantom", "P3", "A3"}
+// phantoms are names of anomalies that are about what matches a condition, and seenAgain of those of one row that was
+// both seen and missed: ANSI's, in the strict reading, and Bailis et al.'s, as Hermitage has it.
+var (
+	phantoms  = []string{"phantom", "P3"}
+	seenAgain = []string{"A3", "predicate-many-preceders", "PMP"}
+)
 
 // Divergence is MTC's name of the pattern by which two transactions show a lost
 // update by themselves: they read one version and both overwrote it.
@@ -66,15 +73,22 @@ const Divergence = "DIVERGENCE"
 func (n Name) Aliases() []string {
 	out := slices.Clone(synonyms[n.Name])
 	if n.Phantom {
-		out = slices.Concat(phantoms, out)
-		if n.Name == "write-skew" {
-			out = slices.Insert(out, 0, "predicate-write-skew")
+		own := append(slices.Clone(phantoms), out...)
+		if n.Again {
+			own = append(own, seenAgain...)
+		}
+		if out = own; n.Item != "" {
+			out = append(append(out, n.Item), synonyms[n.Item]...)
 		}
 	}
 	if n.Divergence {
 		out = append(out, Divergence)
 	}
-	out = append(out, adyas(n.Adya)...)
+	for _, a := range adyas(n.Adya) {
+		if !n.Phantom || !strings.Contains(a, "-item") {
+			out = append(out, a)
+		}
+	}
 	if n.Guarantee != "" {
 		out = append(append(out, n.Guarantee), guarantees[n.Guarantee]...)
 	}
@@ -95,8 +109,7 @@ func (n Name) Aliases() []string {
 //   - G-SIb, missed effects: a cycle with exactly one anti-dependency, which is G-single.
 //   - A cycle whose anti-dependencies are not adjacent is one of the two, and which one
 //     only the database's own times say: G-SI.
-//   - Elle writes -item to say that no predicate is needed, which is so of all here;
-//     without predicates there is no difference between G2 and G2-item.
+//   - Elle writes -item to say that no predicate is needed; then there is no difference between G2 and G2-item.
 func adyas(adya string) []string {
 	if adya == "" {
 		return nil
@@ -153,7 +166,7 @@ func Canonical(what string) []string {
 // Known tells whether a pattern can match any anomaly: its name, a synonym, a
 // phenomenon, a session guarantee.
 func Known(pattern string) bool {
-	all := append(append(Names(), Divergence, "internal"), phantoms...)
+	all := slices.Concat(Names(), []string{Divergence, "internal"}, phantoms, seenAgain)
 	for _, s := range synonyms {
 		all = append(all, s...)
 	}

@@ -61,7 +61,7 @@ func TestMatchesStars(t *testing.T) {
 func TestCanonical(t *testing.T) {
 	for what, want := range map[string][]string{
 		"P4": {"lost-update"}, "Lost-Update": {"lost-update"}, "dirty-read": {"aborted-read", "intermediate-read"}, "read-skew": {"fractured-read", "read-skew"},
-		"*-write": {"dirty-write", "not-my-last-write", "not-my-own-write"}, "G-single": nil, "phantom": nil, "": nil,
+		"*-write": {"dirty-write", "not-my-last-write", "not-my-own-write"}, "G-single": nil, "phantom": {"phantom"}, "": nil,
 	} {
 		if d := cmp.Diff(want, name.Canonical(what)); d != "" {
 			t.Errorf("%q: -want +got:\n%s", what, d)
@@ -90,7 +90,7 @@ func TestNamesAreKnown(t *testing.T) {
 			t.Errorf("%s is not among Names", c.Want.Name)
 		}
 		as := c.Want.Aliases()
-		if name.Matches("", as, c.Want.Name) || c.Want.Adya != "" && !slices.Contains(as, c.Want.Adya) {
+		if name.Matches("", as, c.Want.Name) || c.Want.Adya != "" && !slices.Contains(as, c.Want.Phenomenon()) {
 			t.Errorf("%s, %s: %v", c.Want.Name, c.Want.Adya, as)
 		}
 	}

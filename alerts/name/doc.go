@@ -46,6 +46,12 @@
 //     adjacent anti-dependencies and breaks serializability alone, the one before
 //     breaks snapshot isolation, and the second prefix consistency too.
 //
+// What is about whether a row matches a condition, a register of package predicate, has a name of its own where that
+// says more (docs/decisions/0114):
+//
+//   - phantom: a fractured read, a non-repeatable read or a read skew of rows (P3; A3 where the row was seen, too).
+//   - predicate-lost-update, predicate-write-skew (G2): these of rows.
+//
 // Where what was missed is one of the four session guarantees (Terry et al., 1994),
 // a name says which. Read your writes is part of read atomic, the others of
 // causal consistency:

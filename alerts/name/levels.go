@@ -63,6 +63,9 @@ var broken = map[string][]verdict.Level{
 	"serialization-cycle":         {verdict.SER},
 	"stale-read":                  {verdict.StrongSI},
 	"real-time-violation":         {verdict.StrongSI, verdict.SSER},
+	"phantom":                     {verdict.RA, verdict.PC, verdict.SI},
+	"predicate-lost-update":       {verdict.SI},
+	"predicate-write-skew":        {verdict.SER},
 }
 
 // Fit corrects a name to the weakest level that the evidence was found to break: one that
@@ -72,8 +75,9 @@ func (n *Name) Fit(weakest verdict.Level) {
 	n.Weakest = weakest
 	base, suffix := unsuffixed(n.Adya)
 	// which knows no sessions: a weak level may be broken besides
-	if !slices.Contains(broken[n.Name], weakest) && n.Breaks[0] != verdict.LIN {
-		n.Name, n.Guarantee, n.Divergence = general(weakest), "", false
+	if !slices.Contains(broken[n.Shape()], weakest) && n.Breaks[0] != verdict.LIN {
+		n.Guarantee, n.Divergence = "", false
+		n.call(general(weakest))
 		base = phenomena[max(phenomenon(base), least(weakest))]
 	}
 	if n.Name == "real-time-violation" && base != "" {

@@ -1,6 +1,7 @@
 package name
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ type Name struct {
 	// Name is in kebab case and one of those that the package documentation
 	// lists.
 	Name string
+	// Item is, of a name that only what is about which rows there are has, what the same is called of keys.
+	Item string
 	// Adya is the phenomenon as Elle writes it: G0, G1a, G1b, G1c, G-single,
 	// G-nonadjacent, G2-item, with -process or -realtime; internal for a
 	// transaction that contradicts itself. Empty where there is none.
@@ -37,6 +40,8 @@ type Name struct {
 	Divergence bool
 	// Phantom: what somebody missed, or did not see again, is whether a row matches a condition.
 	Phantom bool
+	// Again: in a phantom of two transactions, it is a row that the reader did see as well.
+	Again bool
 	// Guarantee is the session guarantee that is broken, as in read-your-writes;
 	// empty where it is none of the four.
 	Guarantee string
@@ -81,6 +86,8 @@ func Of(v verdict.Violation, lookup Lookup, asked Asked) Name {
 	n.ClockDependent = (v.ClockDependent || c.realTime) && !n.Instants
 	n.Divergence = n.Name == "lost-update" && k.diverges()
 	n.Phantom = phantom(v)
+	n.call(n.Name)
+	n.Again = n.Name == "phantom" && again(v)
 	if n.Weakest = weaker(c.weakest, v.Level); slices.Contains(v.Open, n.Weakest) {
 		n.Weakest = v.Level
 	}
@@ -96,6 +103,49 @@ func phantom(v verdict.Violation) bool {
 	}
 	return slices.ContainsFunc(slices.Concat(append(slices.Clip(v.Cases), v.Cycle)...),
 		func(e verdict.Edge) bool { return e.Type == verdict.RW && predicate.IsRegister(e.Key) })
+}
+
+// again tells whether two transactions' cycle is about one row, which was seen as one of them left it, and missed.
+func again(v verdict.Violation) bool {
+	if len(v.Cycle) != 2 || v.Cycle[0].Type == v.Cycle[1].Type {
+		return false
+	}
+	a, b := v.Cycle[0].Key, v.Cycle[1].Key
+	return a != "" && b != "" && rowOf(a) == rowOf(b)
+}
+
+// rowOf is the row that a key is, or is a register of; of one with columns, these are left out.
+func rowOf(key string) string {
+	row, _, is := predicate.Register(key)
+	if at := strings.LastIndex(row, " ("); is && at > 0 && strings.HasSuffix(row, ")") {
+		row = row[:at]
+	}
+	return row
+}
+
+// ofPredicates are the names of what is about which rows match a condition, by what the same is called of rows.
+var ofPredicates = map[string]string{
+	"fractured-read": "phantom", "non-repeatable-reads": "phantom", "read-skew": "phantom",
+	"lost-update": "predicate-lost-update", "write-skew": "predicate-write-skew",
+}
+
+// call gives what is called name among keys its name.
+func (n *Name) call(name string) {
+	n.Name, n.Item = name, ""
+	if of, is := ofPredicates[name]; is && n.Phantom {
+		n.Name, n.Item = of, name
+	}
+}
+
+// Shape is the name that the same has if it is about keys.
+func (n Name) Shape() string { return cmp.Or(n.Item, n.Name) }
+
+// Phenomenon is Adya's name of it; of predicates G2, of which G2-item is the part that has none.
+func (n Name) Phenomenon() string {
+	if base, suffix := unsuffixed(n.Adya); n.Phantom && base == "G2-item" {
+		return "G2" + suffix
+	}
+	return n.Adya
 }
 
 // kinds classifies one violation.

@@ -291,7 +291,7 @@ func Repeated(v verdict.Violation, n Name, lookup Lookup) (reader verdict.TxnID,
 	switch {
 	case v.Kind == verdict.NonRepeatableRead && len(v.Txns) > 0:
 		reader, key = v.Txns[0], v.Key
-	case v.Kind == verdict.Cycle && n.Name == intra[verdict.NonRepeatableRead].name:
+	case v.Kind == verdict.Cycle && n.Shape() == intra[verdict.NonRepeatableRead].name:
 		at := slices.IndexFunc(v.Cycle, func(e verdict.Edge) bool { return e.Type == verdict.RW })
 		if at < 0 { // it shows in the reasons of its edges
 			return 0, "", false

@@ -320,6 +320,23 @@ func (r *row) write(out []record.Op, v *version) []record.Op {
 	return out
 }
 
+// Found is how many rows a statement of a transaction, by its ID, returned, or hit, that was asked for a register and
+// did not find its row; false: there is none. O(transactions).
+func (h *History) Found(id, register string) (rows int, is bool) {
+	t := slices.IndexFunc(h.Txns, func(t record.Transaction) bool { return t.ID == id })
+	if t < 0 {
+		return 0, false
+	}
+	for i := range h.acts[t] {
+		if st := h.acts[t][i].statement; st != nil && slices.ContainsFunc(st.reads, func(r read) bool {
+			return r.register != nil && r.register.name == register && r.value.IsNull()
+		}) {
+			return len(st.rows), true
+		}
+	}
+	return 0, false
+}
+
 // Several tells whether some statement reads several rows.
 func (h *History) Several() bool {
 	for _, a := range h.statements() {

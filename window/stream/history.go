@@ -45,10 +45,15 @@ type Violation struct {
 	// Find finds the records of the transactions that it names, until the next Run; of what was found of predicates
 	// with registers in place of these.
 	Find Find
+	// Found is how many rows statements found, if it is about predicates, until the next Run.
+	Found Found
 }
 
 // Find is the record of a transaction.
 type Find = func(verdict.TxnID) (*record.Transaction, bool)
+
+// Found is how many rows a statement of a transaction, by its ID, found that read a register as not matching.
+type Found = func(id, register string) (rows int, known bool)
 
 // Contradiction is a record whose ID another record has.
 type Contradiction struct {

@@ -80,12 +80,12 @@ func (s *segments) look(undecided int64, without fedFlags, levels []verdict.Leve
 	if s.number == 0 && undecided == math.MaxInt64 && !s.hasFlag(without) {
 		unasked = nil
 	}
-	results, find := s.cfg.Predicates(b.Records(), levels, unasked)
+	results, find, found := s.cfg.Predicates(b.Records(), levels, unasked)
 	for _, l := range verdict.Levels() { // the weakest first
 		for i, r := range results {
 			for _, v := range r.Violations {
 				if r.Level == l {
-					s.tellPredicates(v, find(i))
+					s.tellPredicates(v, find(i), found)
 				}
 			}
 		}
@@ -95,7 +95,7 @@ func (s *segments) look(undecided int64, without fedFlags, levels []verdict.Leve
 
 // tellPredicates passes on what breaks levels, unless all that proves it is in what was told, and breaks the same
 // levels.
-func (s *segments) tellPredicates(v verdict.Violation, find Find) {
+func (s *segments) tellPredicates(v verdict.Violation, find Find, found Found) {
 	news := false
 	for _, t := range v.Evidence {
 		if i := int(t) - len(s.seeds); i >= 0 && s.fed[i].flags&toldOf == 0 {
@@ -115,7 +115,8 @@ func (s *segments) tellPredicates(v verdict.Violation, find Find) {
 		return
 	}
 	s.count(results)
-	s.found = append(s.found, Violation{Violation: v, Coverage: record.CoverageComplete, Segment: s.number, Find: find})
+	s.found = append(s.found, Violation{Violation: v, Coverage: record.CoverageComplete, Segment: s.number, Find: find,
+		Found: found})
 }
 
 // closePredicates judges the predicates of the last segment, once the input has ended, and puts what that says of

@@ -44,7 +44,7 @@ const predicatesShare = 2 * searchedShare
 
 // predicates is stream.Config.Predicates.
 func (w *worker) predicates(records *packed.Records, levels []verdict.Level,
-	unasked func(t int, key string) bool) ([]verdict.Result, func(i int) stream.Find) {
+	unasked func(t int, key string) bool) ([]verdict.Result, func(i int) stream.Find, stream.Found) {
 	stop := func() verdict.Reason {
 		if w.stopping.Load() {
 			return verdict.Timeout
@@ -95,6 +95,7 @@ func (w *worker) raise(ctx context.Context) error {
 // raiseOne is raise of one anomaly.
 func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Time) error {
 	in := w.assume(v).Context(w.db, w.cfg.Levels, alerts.Remembered(v.Find))
+	in.Found = v.Found
 	in.Now, in.OneKey, in.Veil = now.UnixNano(), w.history.SingleObjects(), w.veil
 	w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
 	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)

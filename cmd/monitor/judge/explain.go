@@ -93,10 +93,17 @@ func (x *explainer) first(v verdict.Result) report.Result {
 	return r
 }
 
+// context is what the history's alerts are made in.
+func (x *explainer) context() alerts.Context {
+	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
+	ctx.Found = x.q.rowsFound()
+	return ctx
+}
+
 // asFound is the alert of a violation, with evidence that was not made small; an error says that so many steps, which it
 // has whatever the limits, did not show that it proves.
 func (x *explainer) asFound(v verdict.Violation, steps int) (alerts.Alert, error) {
-	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
+	ctx := x.context()
 	var proving *Prover
 	proving = NewProver(func() verdict.Reason {
 		if proving.All() > steps {
@@ -160,7 +167,7 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	if e, ok := x.told[told]; ok && e.err == nil && level.Implies(e.level) {
 		return e
 	}
-	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
+	ctx := x.context()
 	proving := NewProver(x.q.stopped, x.steps)
 	ctx.Judge, ctx.Find, ctx.Budget = proving.Judge, proving.Find, proving
 	if guarantee {

@@ -96,6 +96,14 @@ func (q *Question) order() bool {
 	return len(q.Levels) > 0 && !slices.ContainsFunc(q.Levels, q.isOpen)
 }
 
+// rowsFound is how many rows the statements of the history found, if it has any that are judged.
+func (q *Question) rowsFound() func(id, register string) (int, bool) {
+	if q.items == nil {
+		return nil
+	}
+	return q.items.Found
+}
+
 // repack makes the records of what is asked of the predicates by now.
 func (q *Question) repack() { q.Records = q.pack(false) }
 
@@ -333,7 +341,9 @@ const partAsks, partItems, itemBytes = 1000, 1 << 20, 256
 // Unasked names was not read, as far as is known. None: the predicates can't be judged. What takes too long is left
 // open: after partAsks questions whether to stop, and one for every four records, each of which stands for some half
 // of a millisecond; and what takes more than BytesMax.
-func (q Question) Part() (results []verdict.Result, find func(i int) func(verdict.TxnID) (*record.Transaction, bool)) {
+// count is how many rows statements found, by their registers.
+func (q Question) Part() (results []verdict.Result, find func(i int) func(verdict.TxnID) (*record.Transaction, bool),
+	count func(id, register string) (rows int, known bool)) {
 	q.Named, q.read = true, q.Records.Summary()
 	q.read.Missing = 0 // of a session a part is known
 	asked, most, stop := 0, partAsks+q.Records.Len()/4, q.Stop
@@ -350,7 +360,7 @@ func (q Question) Part() (results []verdict.Result, find func(i int) func(verdic
 		return stop()
 	}
 	if q.fillIn(); q.items == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	q.explainer = newExplainer(&q, nil)
 	q.known = map[verdict.Level]report.Result{}
@@ -375,5 +385,5 @@ func (q Question) Part() (results []verdict.Result, find func(i int) func(verdic
 		}
 		results = append(results, r)
 	}
-	return results, func(i int) func(verdict.TxnID) (*record.Transaction, bool) { return q.found[of[i]].find }
+	return results, func(i int) func(verdict.TxnID) (*record.Transaction, bool) { return q.found[of[i]].find }, q.rowsFound()
 }

@@ -110,6 +110,33 @@ var strong = []Case{
 		Want: name.Name{Name: "fractured-read", Adya: "G-single", Weakest: verdict.RA, Severity: name.Critical},
 	},
 	{
+		Title: "phantom", History: "initial absent\ns1 T1: w(t:1 where v>0,true) w(y,1)\ns2 T2: r(t:1 where v>0,null) r(y,1)",
+		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T2 rw(t:1 where v>0,initial) T1 wr(y) T2",
+		Want: name.Name{Name: "phantom", Item: "fractured-read", Phantom: true, Adya: "G-single", Weakest: verdict.RA,
+			Severity: name.Critical},
+	},
+	{
+		Title:   "phantom, seen by another condition",
+		History: "initial absent\ns1 T1: w(t:1 where v>0,true) w(t:1 where v>1,true)\ns2 T2: r(t:1 where v>0,null) r(t:1 where v>1,true)",
+		Kind:    verdict.Cycle, Level: verdict.SI, Cycle: "T2 rw(t:1 where v>0,initial) T1 wr(t:1 where v>1) T2",
+		Want: name.Name{Name: "phantom", Item: "fractured-read", Phantom: true, Again: true, Adya: "G-single",
+			Weakest: verdict.RA, Severity: name.Critical},
+	},
+	{
+		Title: "predicate lost update", History: "initial absent\ns1 T0: w(t:1 where v>0,true)\ns1 T1: r(t:1 where v>0,true) " +
+			"w(t:1 where v>0,null)\ns2 T2: r(t:1 where v>0,true) w(t:1 where v>0,null)",
+		Kind: verdict.Divergence, Level: verdict.SI, Txns: "T1 T2 T0", Key: "t:1 where v>0", Read: 0,
+		Want: name.Name{Name: "predicate-lost-update", Item: "lost-update", Phantom: true, Divergence: true, Adya: "G-single",
+			Weakest: verdict.SI, Severity: name.Critical},
+	},
+	{
+		Title: "predicate write skew", History: "initial absent\ns1 T1: r(t:2 where v>0,null) w(t:1 where v>0,true)\n" +
+			"s2 T2: r(t:1 where v>0,null) w(t:2 where v>0,true)",
+		Kind: verdict.Cycle, Level: verdict.SER, Cycle: "T1 rw(t:2 where v>0,initial) T2 rw(t:1 where v>0,initial) T1",
+		Want: name.Name{Name: "predicate-write-skew", Item: "write-skew", Phantom: true, Adya: "G2-item", Weakest: verdict.SER,
+			Severity: name.Error},
+	},
+	{
 		Title: "causality", History: "initial zero\ns1 T1: w(post,1)\ns2 T2: r(post,1) w(reply,1)\ns3 T3: r(reply,1) " +
 			"r(post,0)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(post) T2 wr(reply) T3 rw(post,initial) T1",
