@@ -43,7 +43,7 @@ func TestSteppedClockIsDistrusted(t *testing.T) {
 			}
 			r := e.Close()[0]
 			distrusted := 0
-			for _, l := range e.in.last {
+			for _, l := range e.h.last {
 				if l.distrusted {
 					distrusted++
 				}
@@ -96,9 +96,9 @@ func BenchmarkReadAgain(b *testing.B) {
 				x, _ := g.Next()
 				e.Step(x, x.End)
 			}
-			e.in.last[3].distrusted = true
-			for i := range ordinal(e.in.txns.Len()) {
-				if t := e.in.txns.At(i); e.in.last[t.session].distrusted {
+			e.h.last[3].distrusted = true
+			for i := range ordinal(e.h.txns.Len()) {
+				if t := e.h.txns.At(i); e.h.last[t.session].distrusted {
 					t.timed = false
 				}
 			}

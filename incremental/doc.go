@@ -32,7 +32,9 @@
 //
 //	file        what
 //	options.go  what is asked and assumed
-//	intake.go   records as numbers; names.go and values.go: their tables
+//	intake.go   records are read into numbers
+//	history.go  what is known of them; names.go and values.go: its tables
+//	writers.go  whom a read may be of, by what is known and may be assumed
 //	engine.go   when transactions are admitted: as they come, by time, in bulk
 //	resolve.go  which version a read saw, or may have, and when that is certain
 //	lists.go    the same for lists, and the order of versions that they show

@@ -41,6 +41,7 @@ const defaultBytesMax = 256 << 20
 type Engine struct {
 	opt Options
 	in  *intake
+	h   *history
 	// shared are read anomalies and divergences: what breaks every level that is,
 	// or implies, the one they are noted with.
 	shared  []verdict.Violation
@@ -60,51 +61,30 @@ type Engine struct {
 	// kind has its own.
 	strands []*strand
 	main    *strand
-	slotTx  []ordinal // by slot
-	// seeds is how many slots the seeds took, once Seeded was called; first the first
-	// slot after them with times, once there is a base, else none.
-	seeds version.Slot
-	first version.Slot
 
-	waiting    []waitingRead // reads whose writer has not come, oldest first
-	looked     int           // how many of them giveUp has looked at
-	unadmitted []ordinal     // taken in before the history's kind was known
-	deferred   []pendingRead // batch: reads that wait until all candidates are admitted
-	blocked    int           // reads that could not be decided
-	atClose    []pendingRead // reads that only the end of the input decides
-	doubtful   []pendingRead // of these, by transactions that may not have taken effect
-	watermark  int64         // of the last Tick
-	lists      map[version.Key]*listKey
-	unanchored []waitingRead                 // the first lists read of keys that are not anchored, oldest first
-	vouchers   map[ordinal]pendingRead       // by transaction of unknown outcome: the read that shows that it took effect
-	suspended  map[ordinal][]func()          // what uncertain transactions broke, if they took effect
-	claims     map[version.Key][]pendingRead // uncertain transactions that read the initial value
-	seen       map[string]bool               // violations told, once there are extra strands
-	out        []verdict.Violation           // found since the last Tick
+	waiting    []waitingRead        // reads whose writer has not come, oldest first
+	looked     int                  // how many of them giveUp has looked at
+	unadmitted []ordinal            // taken in before the history's kind was known
+	deferred   []pendingRead        // batch: reads that wait until all candidates are admitted
+	blocked    int                  // reads that could not be decided
+	atClose    []pendingRead        // reads that only the end of the input decides
+	doubtful   []pendingRead        // of these, by transactions that may not have taken effect
+	unanchored []waitingRead        // the first lists read of keys that are not anchored, oldest first
+	suspended  map[ordinal][]func() // what uncertain transactions broke, if they took effect
+	seen       map[string]bool      // violations told, once there are extra strands
+	out        []verdict.Violation  // found since the last Tick
 	opened     bool
 	// ambiguities: some reads have several candidates, or transactions of unknown
 	// outcome may have been read from. Then strands have one polygraph each.
 	ambiguities bool
 	stopped     verdict.Reason // the work was ended early
 	// budget is what all stages draw from; online so much is granted with each transaction.
-	budget *budget.Budget
-	// reads is the share of finding whom reads may be of.
-	reads      *budget.Share
-	overloaded bool // stubs alone have made it Laden: nothing more is admitted
-	closedSet  bool // the read being decided has all its candidates
-	repeatsDue bool // lists that were read again are being decided
-	closed     bool
-	giving     bool                    // reads are being decided that waited
-	seenWarm   uint32                  // written, and never read, so that the reads of warm are not optimised away
-	spare      []*strand               // of Options.Spare, not used again yet
-	told       func(verdict.Violation) // report
-	rereads    int                     // how often the history was read again
-}
-
-// pendingRead is a read of a transaction.
-type pendingRead struct {
-	index ordinal
-	cell  cellID
+	budget     *budget.Budget
+	overloaded bool      // stubs alone have made it Laden: nothing more is admitted
+	repeatsDue bool      // lists that were read again are being decided
+	seenWarm   uint32    // written, and never read, so that the reads of warm are not optimised away
+	spare      []*strand // of Options.Spare, not used again yet
+	rereads    int       // how often the history was read again
 }
 
 type waitingRead struct {
@@ -176,13 +156,13 @@ func New(opt Options) *Engine {
 	if opt.BytesMax == 0 && opt.Online {
 		opt.BytesMax = defaultBytesMax
 	}
-	e := &Engine{opt: opt, nShared: map[verdict.Level]int{}, in: newIntake(), budget: budget.Unlimited(), seeds: none,
-		first: none, lists: map[version.Key]*listKey{},
-		suspended: map[ordinal][]func(){}, vouchers: map[ordinal]pendingRead{}, claims: map[version.Key][]pendingRead{},
-		seen: map[string]bool{}}
+	e := &Engine{opt: opt, nShared: map[verdict.Level]int{}, h: newHistory(), budget: budget.Unlimited(),
+		suspended: map[ordinal][]func(){}, seen: map[string]bool{}}
+	e.h.opt, e.in = &e.opt, newIntake(e.h)
 	if old := opt.Spare; old != nil {
-		e.in.reuse(old.in)
-		e.spare, e.slotTx, e.waiting = old.strands, old.slotTx[:0], old.waiting[:0]
+		e.h.reuse(old.h)
+		e.in.touched = old.in.touched[:0]
+		e.spare, e.h.slotTx, e.waiting = old.strands, old.h.slotTx[:0], old.waiting[:0]
 		old.strands, old.main = nil, nil
 		e.opt.Spare = nil
 	}
@@ -191,24 +171,23 @@ func New(opt Options) *Engine {
 		e.budget.Grant(stepsAtFirst*opt.Steps, 0)
 	}
 	e.budget.HeldMax = opt.BytesMax
-	e.reads = e.budget.Share()
+	e.h.reads = e.budget.Share()
 	if opt.Stop != nil {
 		e.budget.Stop = e.halted
 	}
-	e.told = e.report
-	e.in.expect(opt.Expect)
-	if e.in.instants = opt.Clock == record.ClockDatabase; e.in.instants {
+	e.h.expect(opt.Expect)
+	if e.h.instants = opt.Clock == record.ClockDatabase; e.h.instants {
 		e.opt.MaxSkew = 0 // it is one clock
 	}
-	e.in.seeds, e.in.attempts, e.in.common = opt.Seeds, maxTime, isNull|isEmpty
+	e.h.seeds, e.h.attempts, e.h.commonly = opt.Seeds, maxTime, isNull|isEmpty
 	if opt.Initial == record.InitialZero {
-		e.in.common |= isZero
+		e.h.commonly |= isZero
 	}
 	if opt.MaxTransaction != 0 {
-		e.in.attempts = opt.MaxTransaction + opt.MaxSkew
+		e.h.attempts = opt.MaxTransaction + opt.MaxSkew
 	}
 	e.opt.Lost = slices.Clone(opt.Lost)
-	e.in.own, e.in.keys.own = opt.Online, opt.Online // records of streams come in large blocks
+	e.h.own, e.h.keys.own = opt.Online, opt.Online // records of streams come in large blocks
 	var weaker []verdict.Level
 	for _, l := range opt.Levels {
 		c := &check{level: l}
@@ -234,7 +213,7 @@ func New(opt Options) *Engine {
 	if len(weaker) > 0 {
 		e.weak = newWeakChecks(opt.Sessions == record.SessionsKeep, weaker)
 		e.weak.budget = e.budget.Share()
-		e.in.ordered = true
+		e.h.ordered = true
 		if opt.Online && !opt.UniqueValues && !slices.ContainsFunc(opt.Levels,
 			func(l verdict.Level) bool { return l.Implies(verdict.PC) }) {
 			e.witness = &check{level: verdict.SI, split: true}
@@ -248,15 +227,15 @@ func New(opt Options) *Engine {
 // Mini tells whether the history so far consists of mini-transactions: one or two
 // reads, at most two writes, each of a key that was read before, and no value
 // written twice to a key (MTC, Definition 9).
-func (e *Engine) Mini() bool { return e.in.large == 0 && !e.in.again }
+func (e *Engine) Mini() bool { return e.h.large == 0 && !e.h.again }
 
 // SingleObjects: every transaction so far keeps to one object (record.Object),
 // which lin is about.
-func (e *Engine) SingleObjects() bool { return !e.in.several }
+func (e *Engine) SingleObjects() bool { return !e.h.several }
 
 // Predicates tells whether some transaction so far, which may have committed, has predicate operations: these are
 // counted.
-func (e *Engine) Predicates() bool { return e.in.predicates }
+func (e *Engine) Predicates() bool { return e.h.predicates }
 
 // Step takes in one transaction. The record is not kept: whoever calls keeps
 // it under the returned number (0, 1, 2, … in the order of Step) for as long as
@@ -264,12 +243,15 @@ func (e *Engine) Predicates() bool { return e.in.predicates }
 // they come, apart from late ones, in the order of their end. arrival is the
 // broker's time, in nanoseconds, for records without times, and else ignored.
 func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
-	id := verdict.TxnID(len(e.in.indexOf))
-	index := e.in.add(t, id, arrival, e.told)
+	id := verdict.TxnID(len(e.h.indexOf))
+	for _, v := range e.in.read(t, id, arrival) {
+		e.report(v)
+	}
+	index := e.in.commit(t, id, arrival)
 	if index != none && e.opt.Online {
 		e.stream(index)
 	}
-	if len(e.in.woken) > 0 {
+	if len(e.h.woken) > 0 {
 		e.wakeStirred()
 	}
 	return id
@@ -293,7 +275,7 @@ func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []version.K
 
 // Key is the engine's number of a key, for StepKeys. Who takes records out of
 // blocks with tables of names looks up a name once and not at each operation.
-func (e *Engine) Key(name string) version.Key { return e.in.keyNumber(name) }
+func (e *Engine) Key(name string) version.Key { return e.h.keyNumber(name) }
 
 // Number sets those of the numbers that are NoKey to Key(name(i)). What it needs of many
 // is fetched side by side.
@@ -308,9 +290,9 @@ func (e *Engine) Number(numbers []version.Key, name func(i int) string) {
 				n++
 			}
 		}
-		e.seenWarm = e.in.keys.warm(hashes[:n])
+		e.seenWarm = e.h.keys.warm(hashes[:n])
 		for j, i := range at[:n] {
-			numbers[i] = e.in.numberOf(name(i), hashes[j])
+			numbers[i] = e.h.numberOf(name(i), hashes[j])
 		}
 	}
 }
@@ -321,7 +303,7 @@ const NoKey = none
 // Keys sets numbers[i] to the number of the key called name(i), of n, where it has
 // one. Looking up many at once is faster than one by one.
 func (e *Engine) Keys(n int, name func(i int) string, numbers []version.Key) {
-	e.in.keys.find(n, name, numbers)
+	e.h.keys.find(n, name, numbers)
 }
 
 // stream admits a transaction online. The first ones wait for one with times,
@@ -329,9 +311,9 @@ func (e *Engine) Keys(n int, name func(i int) string, numbers []version.Key) {
 func (e *Engine) stream(index ordinal) {
 	e.unadmitted = append(e.unadmitted, index)
 	e.budget.Grant(e.opt.Steps, e.opt.BytesEach)
-	if e.opened || e.in.timed > 0 || e.in.untimed-e.in.untimedSeeds >= untimedMany {
+	if e.opened || e.h.timed > 0 || e.h.untimed-e.h.untimedSeeds >= untimedMany {
 		e.timesCame()
-		if e.in.several {
+		if e.h.several {
 			e.dropSingle()
 		}
 		e.admitAll()
@@ -339,7 +321,7 @@ func (e *Engine) stream(index ordinal) {
 		e.dropWitness()
 		e.solveEarly()
 	}
-	if e.in.untimed%untimedEvery == untimedEvery-1 && !e.in.txns.At(index).timed {
+	if e.h.untimed%untimedEvery == untimedEvery-1 && !e.h.txns.At(index).timed {
 		e.reconsider()
 	}
 }
@@ -349,7 +331,7 @@ func (e *Engine) stream(index ordinal) {
 // matrix where there are none.
 func (e *Engine) timesCame() {
 	without := func(c *check) bool { return c.timed && c.noTimes }
-	if !e.opened || e.in.timed == 0 || !slices.ContainsFunc(e.checks, without) {
+	if !e.opened || e.h.timed == 0 || !slices.ContainsFunc(e.checks, without) {
 		return
 	}
 	e.collect()
@@ -373,18 +355,25 @@ const untimedEvery = 256
 // wakeStirred looks again at reads of which it is known now that what they found
 // was aborted, or overwritten by its own transaction.
 func (e *Engine) wakeStirred() {
-	for _, c := range e.in.woken {
-		if e.in.cells.At(c).waiting != none && e.opt.Online && e.opened && e.Unique() && !e.common(e.in.cells.At(c)) {
-			e.in.release(c, func(index ordinal) { e.resolve(index, e.waitedFor(index, c)) })
+	for _, c := range e.h.woken {
+		if e.h.cells.At(c).waiting != none && e.opt.Online && e.opened && e.h.unique() && !e.h.common(e.h.cells.At(c)) {
+			e.h.release(c, func(index ordinal) { e.resolve(index, e.h.waitedFor(index, c)) })
 		}
 	}
-	e.in.woken = e.in.woken[:0]
+	e.h.woken = e.h.woken[:0]
 	e.settle()
+}
+
+// settleSuspects reports what is known now to be one.
+func (e *Engine) settleSuspects(all bool) {
+	for _, v := range e.h.settleSuspects(all) {
+		e.report(v)
+	}
 }
 
 func (e *Engine) admitAll() {
 	if !e.opened {
-		e.open(e.opt.Clock != record.ClockIgnore && e.in.timed > 0)
+		e.open(e.opt.Clock != record.ClockIgnore && e.h.timed > 0)
 	}
 	for _, i := range e.unadmitted {
 		if int(i) < e.opt.Seeds && e.Laden() {
@@ -430,7 +419,7 @@ func (e *Engine) report(v verdict.Violation) {
 func breaks(l, base verdict.Level) bool { return l == verdict.LIN || l.Implies(base) }
 
 // applies: lin is not about transactions of several objects.
-func (e *Engine) applies(l verdict.Level) bool { return l != verdict.LIN || !e.in.several }
+func (e *Engine) applies(l verdict.Level) bool { return l != verdict.LIN || !e.h.several }
 
 // weakestBrokenBy is the weakest level asked for of those that what breaks base
 // breaks.
@@ -483,14 +472,14 @@ func (c *check) strandKind() strandKind {
 // open makes the strands. timed: the history has times to use.
 func (e *Engine) open(timed bool) {
 	e.opened = true
-	if e.in.several {
+	if e.h.several {
 		e.dropSingle()
 	}
 	var cfgs [strandKinds][]constraint.Config
 	which := make([]int, len(e.checks)) // place in cfgs of the kind
 	for i, c := range e.checks {
-		c.noTimes = c.timed && !timed && (!e.opt.Online || e.in.timed == 0) // online, they may come; see timesCame
-		realTime := c.timed && !c.noTimes || !c.timed && timed && e.prunable()
+		c.noTimes = c.timed && !timed && (!e.opt.Online || e.h.timed == 0) // online, they may come; see timesCame
+		realTime := c.timed && !c.noTimes || !c.timed && timed && e.h.prunable()
 		c.pruned = realTime && !c.timed
 		cfg := e.config(c, realTime, !e.opt.Online)
 		k := c.strandKind()
@@ -568,8 +557,8 @@ func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
 		s.expect(e.opt.Expect.Transactions)
 	}
 	s.candidates = func(slot version.Slot, k version.Key) []version.ID {
-		index := e.slotTx[slot]
-		return e.candidates(index, e.readCell(index, k))
+		index := e.h.slotTx[slot]
+		return e.candidates(index, e.h.readCell(index, k))
 	}
 	for _, p := range s.polys {
 		p.Budget = e.budget.Share()
@@ -585,22 +574,14 @@ func (e *Engine) halted() bool {
 	return e.stopped != verdict.NoReason
 }
 
-// prunable: times are worth using for a level that does not have them unless nearly all
-// transactions lack them. One without has a place between those around it in its session and
-// those that read from it, as long as these have times.
-func (e *Engine) prunable() bool {
-	seeds := min(e.in.seeds, e.in.txns.Len())
-	return e.in.untimed-e.in.untimedSeeds <= 16+(e.in.txns.Len()-seeds)/8*7
-}
-
 // sprawls: most transactions lack times, and for a while so few have had them that to use them costs
 // more than it saves.
 func (e *Engine) sprawls(c *check) bool {
-	seeds := min(e.in.seeds, e.in.txns.Len())
-	if e.in.untimed-e.in.untimedSeeds <= 16+(e.in.txns.Len()-seeds)/2 {
+	seeds := min(e.h.seeds, e.h.txns.Len())
+	if e.h.untimed-e.h.untimedSeeds <= 16+(e.h.txns.Len()-seeds)/2 {
 		return false
 	}
-	return c.poly.Sprawls(version.Slot(min(seeds, len(e.slotTx))))
+	return c.poly.Sprawls(version.Slot(min(seeds, len(e.h.slotTx))))
 }
 
 func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
@@ -609,13 +590,13 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 	late := realTime && !slices.ContainsFunc(e.checks, func(c *check) bool { return c.timed })
 	c := constraint.Config{Late: late, Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk,
 		Skew:     e.opt.MaxSkew,
-		Sessions: e.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(e.in.sessions)}
-	if c.Instants = realTime && k.timed && e.in.instants; c.Instants {
+		Sessions: e.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(e.h.sessions)}
+	if c.Instants = realTime && k.timed && e.h.instants; c.Instants {
 		c.Late = true // its clock is not a client's, which may have been set back
 	}
 	c.Last = !e.opt.Online
 	if bulk {
-		c.Slots, c.RunFirst = e.in.txns.Len(), c.Last && e.weak == nil
+		c.Slots, c.RunFirst = e.h.txns.Len(), c.Last && e.weak == nil
 	}
 	return c
 }
@@ -628,8 +609,8 @@ func (e *Engine) Tick(watermark int64) Output {
 		return e.Found()
 	}
 	e.admitAll()
-	e.watermark = watermark
-	e.judgeSuspects(false)
+	e.h.watermark = watermark
+	e.settleSuspects(false)
 	e.giveUp(watermark)
 	e.judgeRepeats()
 	e.reconsider()
@@ -674,16 +655,16 @@ func (e *Engine) solveLeft(rests int) {
 // those, among what came to wait since the last time, of who was seen late to have taken effect.
 func (e *Engine) giveUp(watermark int64) {
 	n := 0
-	e.giving = true
+	e.h.giving = true
 	due := func(at int) bool {
 		w := e.waiting[at]
-		if w.by >= watermark && !e.closed {
+		if w.by >= watermark && !e.h.closed {
 			return false
 		}
-		if e.in.unwait(w.cell, w.index) {
-			e.closedSet = true
-			e.decide(w.index, e.waitedFor(w.index, w.cell))
-			e.closedSet = false
+		if e.h.unwait(w.cell, w.index) {
+			e.h.closedSet = true
+			e.decide(w.index, e.h.waitedFor(w.index, w.cell))
+			e.h.closedSet = false
 		}
 		return true
 	}
@@ -696,21 +677,21 @@ func (e *Engine) giveUp(watermark int64) {
 	}
 	e.looked -= n
 	e.waiting = slices.Delete(e.waiting, 0, n)
-	for n = 0; n < len(e.unanchored) && (e.unanchored[n].by < watermark || e.closed); n++ {
-		e.anchor(e.in.cells.At(e.unanchored[n].cell).key)
+	for n = 0; n < len(e.unanchored) && (e.unanchored[n].by < watermark || e.h.closed); n++ {
+		e.anchor(e.h.cells.At(e.unanchored[n].cell).key)
 	}
 	e.unanchored = slices.Delete(e.unanchored, 0, n)
-	e.giving = false
+	e.h.giving = false
 	e.settleHeld(watermark)
 }
 
 // reconsider drops the use of times where too many transactions turn out to
 // have none.
 func (e *Engine) reconsider() {
-	if e.first != none {
+	if e.h.first != none {
 		return
 	}
-	prunable := e.prunable()
+	prunable := e.h.prunable()
 	for _, c := range e.checks {
 		if c.pruned && (!prunable || e.sprawls(c)) {
 			e.retreat(c, nil)
@@ -745,7 +726,7 @@ func (e *Engine) Full() bool { return e.budget.Half() }
 
 // Laden tells whether it is Full, and the better part of that is the closures of stubs.
 func (e *Engine) Laden() bool {
-	return e.Full() && e.ClosureBytes()*e.opt.Seeds >= e.opt.BytesMax/4*max(1, len(e.slotTx))
+	return e.Full() && e.ClosureBytes()*e.opt.Seeds >= e.opt.BytesMax/4*max(1, len(e.h.slotTx))
 }
 
 // GaveUp tells whether what was granted is used up: from then on nothing is found but what the
@@ -790,7 +771,7 @@ func (e *Engine) solveInTurn(c *check) {
 	switch {
 	case c.rest > 0:
 		c.rest--
-	case len(e.slotTx) < c.next && c.passed < spacedTicks-1:
+	case len(e.h.slotTx) < c.next && c.passed < spacedTicks-1:
 		c.passed++
 	default:
 		e.solveAndRest(c)
@@ -817,7 +798,7 @@ func (e *Engine) solve(c *check) {
 		c.cost = int(e.budget.Used() - used)
 		c.left, c.passed, c.next = false, 0, 0
 		if wait := c.poly.Repeated() * e.opt.Spacing / 1024; wait >= spacedLeast {
-			c.next = len(e.slotTx) + wait
+			c.next = len(e.h.slotTx) + wait
 		}
 	}()
 	for c.budget = false; ; {
@@ -864,9 +845,9 @@ func (e *Engine) witnessed() bool {
 // Close says that the input has ended and gives the verdicts, one per level of
 // Options in that order. Violations that a Tick reported are in them too.
 func (e *Engine) Close() []verdict.Result {
-	e.judgeSuspects(true)
-	for _, index := range slices.Sorted(maps.Keys(e.in.faults)) {
-		if e.in.txns.At(index).doubt == tookEffect { // as was known before
+	e.settleSuspects(true)
+	for _, index := range slices.Sorted(maps.Keys(e.h.faults)) {
+		if e.h.txns.At(index).doubt == tookEffect { // as was known before
 			e.judgeFaults(index)
 		}
 	}
@@ -880,7 +861,7 @@ func (e *Engine) Close() []verdict.Result {
 
 func (e *Engine) closeOnline() {
 	e.admitAll()
-	e.closed = true
+	e.h.closed = true
 	e.giveUp(maxTime)
 	for _, r := range e.atClose {
 		e.decide(r.index, r.cell)
@@ -902,9 +883,9 @@ func (e *Engine) closeOnline() {
 // closeBatch admits everything: with times in the order of their end, as a
 // stream would come; without, in bulk.
 func (e *Engine) closeBatch() {
-	e.closed = true
+	e.h.closed = true
 	e.findAmbiguities()
-	timed := e.opt.Clock != record.ClockIgnore && e.in.timed > 0
+	timed := e.opt.Clock != record.ClockIgnore && e.h.timed > 0
 	e.open(timed)
 	order := e.batchOrder()
 	if e.realTime() && e.allRealTime() {
@@ -936,16 +917,16 @@ func (e *Engine) realTime() bool {
 
 // batchOrder is the order in which transactions get their slots.
 func (e *Engine) batchOrder() []ordinal {
-	order := make([]ordinal, 0, e.in.txns.Len())
-	for i := range ordinal(e.in.txns.Len()) {
-		if t := e.in.txns.At(i); !t.open || t.doubt != unread {
+	order := make([]ordinal, 0, e.h.txns.Len())
+	for i := range ordinal(e.h.txns.Len()) {
+		if t := e.h.txns.At(i); !t.open || t.doubt != unread {
 			order = append(order, i)
 		}
 	}
 	if e.realTime() {
 		slices.SortStableFunc(order, func(a, b ordinal) int {
-			return cmp.Compare(e.in.txns.At(a).order,
-				e.in.txns.At(b).order)
+			return cmp.Compare(e.h.txns.At(a).order,
+				e.h.txns.At(b).order)
 		})
 	}
 	return order
@@ -957,58 +938,58 @@ func (e *Engine) batchOrder() []ordinal {
 func (e *Engine) findAmbiguities() {
 	var todo []ordinal
 	promote := func(w ordinal, to doubt, by pendingRead) {
-		if x := e.in.txns.At(w); x.open && x.doubt < to {
+		if x := e.h.txns.At(w); x.open && x.doubt < to {
 			if to == tookEffect {
-				e.vouchers[w] = by
+				e.h.vouchers[w] = by
 			}
 			x.doubt = to
 			todo = append(todo, w)
 		}
 	}
-	if e.in.opaque || e.opt.Coverage == record.CoveragePartial && !e.UnseenUnique() {
+	if e.h.opaque || e.opt.Coverage == record.CoveragePartial && !e.h.unseenUnique() {
 		return // no read proves anything
 	}
-	if e.in.open == 0 && len(e.in.refs) == 0 && !e.in.wroteFirst {
+	if e.h.open == 0 && len(e.h.refs) == 0 && !e.h.wroteFirst {
 		return // nothing to be found
 	}
-	for i := range ordinal(e.in.txns.Len()) {
-		if !e.in.txns.At(i).open {
+	for i := range ordinal(e.h.txns.Len()) {
+		if !e.h.txns.At(i).open {
 			e.readFroms(i, tookEffect, promote)
 		}
 	}
 	for len(todo) > 0 {
 		i := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		e.readFroms(i, e.in.txns.At(i).doubt, promote)
+		e.readFroms(i, e.h.txns.At(i).doubt, promote)
 	}
-	for i := range ordinal(e.in.txns.Len()) {
-		e.ambiguities = e.ambiguities || e.in.txns.At(i).doubt == uncertain
+	for i := range ordinal(e.h.txns.Len()) {
+		e.ambiguities = e.ambiguities || e.h.txns.At(i).doubt == uncertain
 	}
 }
 
 // readFroms tells promote of the transactions of unknown outcome that index, which
 // is in the history as far as sure says, read from or may have.
 func (e *Engine) readFroms(index ordinal, sure doubt, promote func(w ordinal, to doubt, by pendingRead)) {
-	for _, c := range e.in.external(index) {
-		if e.saysNothing(c) || e.unknowable(e.in.cells.At(c).key) {
+	for _, c := range e.h.external(index) {
+		if e.h.saysNothing(c) || e.h.unknowable(e.h.cells.At(c).key) {
 			continue
 		}
 		by := pendingRead{index, c}
-		if e.in.cells.At(c).about&isList != 0 && e.in.perKey.At(e.in.cells.At(c).key).isListKey() {
-			for _, el := range e.in.elementsOf(c).elements {
-				if w := e.in.cells.At(el).final; w != none {
+		if e.h.cells.At(c).about&isList != 0 && e.h.perKey.At(e.h.cells.At(c).key).isListKey() {
+			for _, el := range e.h.elementsOf(c).elements {
+				if w := e.h.cells.At(el).final; w != none {
 					promote(w, sure, by)
 				}
 			}
 			continue
 		}
-		w, several := e.onlyWriter(index, c)
+		w, several := e.h.onlyWriter(index, c)
 		switch {
-		case several && e.unseens(c):
+		case several && e.h.unseens(c):
 		case several:
 			e.ambiguities = true
-			for w := range e.in.writersOf(c) {
-				if !e.reads.Take(1) {
+			for w := range e.h.writersOf(c) {
+				if !e.h.reads.Take(1) {
 					return
 				}
 				if w != index {
@@ -1037,7 +1018,7 @@ func (e *Engine) admitInBulk(order []ordinal) {
 		if n&1023 == 0 && e.halted() {
 			return
 		}
-		for _, c := range e.in.slab(e.in.txns.At(i).writes) {
+		for _, c := range e.h.slab(e.h.txns.At(i).writes) {
 			e.write(i, c)
 		}
 	}
@@ -1045,7 +1026,7 @@ func (e *Engine) admitInBulk(order []ordinal) {
 		if n&1023 == 0 && e.halted() {
 			return
 		}
-		if e.in.txns.At(i).doubt != uncertain {
+		if e.h.txns.At(i).doubt != uncertain {
 			e.resolveAll(i)
 		}
 	}
@@ -1062,18 +1043,18 @@ func (e *Engine) admitInBulk(order []ordinal) {
 // resolveDeferred resolves what waited for all candidates to be admitted: reads
 // with several, and those of uncertain transactions.
 func (e *Engine) resolveDeferred(order []ordinal) {
-	e.closedSet = true
+	e.h.closedSet = true
 	deferred := e.deferred
 	e.deferred = nil
 	for _, r := range deferred {
 		e.decide(r.index, r.cell)
 	}
 	for _, i := range order {
-		if e.in.txns.At(i).doubt == uncertain {
+		if e.h.txns.At(i).doubt == uncertain {
 			e.resolveAll(i)
 		}
 	}
-	e.closedSet = false
+	e.h.closedSet = false
 }
 
 // admitByTime gives one transaction after the other to the strands. A read with
@@ -1084,33 +1065,27 @@ func (e *Engine) admitByTime(order []ordinal) {
 	earliest[len(order)] = maxTime
 	for i := len(order) - 1; i >= 0; i-- {
 		earliest[i] = earliest[i+1]
-		if t := e.in.txns.At(order[i]); !t.timed {
+		if t := e.h.txns.At(order[i]); !t.timed {
 			earliest[i] = math.MinInt64
 		} else {
 			earliest[i] = min(earliest[i], t.start)
 		}
 	}
-	e.closedSet = true
+	e.h.closedSet = true
 	for n, i := range order {
 		if n&255 == 0 && e.halted() {
 			return
 		}
-		e.closedSet = false
+		e.h.closedSet = false
 		e.admit(i)
-		e.closedSet = true
-		for len(e.deferred) > 0 && e.precededBy(e.deferred[0].index, earliest[n+1]) {
+		e.h.closedSet = true
+		for len(e.deferred) > 0 && e.h.precededBy(e.deferred[0].index, earliest[n+1]) {
 			r := e.deferred[0]
 			e.deferred = e.deferred[1:]
 			e.decide(r.index, r.cell)
 		}
 	}
 	e.resolveDeferred(order)
-}
-
-// precededBy: whatever begins at start or later follows index by the clock.
-func (e *Engine) precededBy(index ordinal, start int64) bool {
-	t := e.in.txns.At(index)
-	return t.timed && !t.open && t.end < start && start-t.end > e.opt.MaxSkew
 }
 
 // allRealTime: every polygraph of the main strand has real time.

@@ -28,7 +28,7 @@ import (
 // its writes some were appends to a list and some were not. It is to be called
 // before the first Step that touches the key.
 func (e *Engine) Lose(key string, mixed bool) {
-	p := e.in.perKey.At(e.in.keyNumber(key))
+	p := e.h.perKey.At(e.h.keyNumber(key))
 	p.lossy = true
 	p.mixed = p.mixed || mixed
 }
@@ -37,21 +37,21 @@ func (e *Engine) Lose(key string, mixed bool) {
 // another attempt to write the same was aborted.
 func (e *Engine) LoseWrite(op *record.Op) {
 	e.Lose(op.Key, false)
-	of := e.in.cellOf
+	of := e.h.cellOf
 	if op.Kind == record.Append {
-		of = e.in.elementOf
+		of = e.h.elementOf
 	}
-	e.in.cells.At(of(e.in.keyNumber(op.Key), op.Value)).about |= outside
+	e.h.cells.At(of(e.h.keyNumber(op.Key), op.Value)).about |= outside
 }
 
 // Seeded says that the stubs are all taken: what comes from here on has ended at
 // the end of the last one or later. Where they alone make the engine Laden, it gives up, and
 // finds nothing.
 func (e *Engine) Seeded() {
-	e.seeds = version.Slot(len(e.slotTx))
+	e.h.stubs = version.Slot(len(e.h.slotTx))
 	for _, i := range e.unadmitted {
-		if !e.in.txns.At(i).open {
-			e.seeds++
+		if !e.h.txns.At(i).open {
+			e.h.stubs++
 		}
 	}
 	if len(e.unadmitted) > 0 {
@@ -66,29 +66,19 @@ func (e *Engine) Seeded() {
 // be no order at all, and Base takes nothing and returns false.
 func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
 	e.admitAll()
-	if e.seeds == none || !e.allRealTime() {
+	if e.h.stubs == none || !e.allRealTime() {
 		return verdict.NoTxn, false
 	}
-	if e.first == none {
-		e.first = e.firstTimed()
+	if e.h.first == none {
+		e.h.first = e.h.firstTimed()
 	}
-	if e.first == none { // nothing has come since
+	if e.h.first == none { // nothing has come since
 		return e.Step(t, t.End), true
 	}
 	e.in.base = true
 	id := e.Step(t, t.End)
 	e.in.base = false
 	return id, true
-}
-
-// firstTimed is the first slot after the seeds that has a known end, or none.
-func (e *Engine) firstTimed() version.Slot {
-	for s := e.seeds; s < version.Slot(len(e.slotTx)); s++ {
-		if t := e.in.txns.At(e.slotTx[s]); t.timed && !t.open {
-			return s
-		}
-	}
-	return none
 }
 
 // Frontier calls take with the transactions among the first n, by Step, that wrote what
@@ -99,12 +89,12 @@ func (e *Engine) firstTimed() version.Slot {
 // perKey are kept of a key. The result is how many writers that were not known to be
 // overwritten are not among them. O(writes).
 func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnID, keys []version.Key)) (dropped int) {
-	f := lastWriters{e: e, last: make([]uint32, e.in.perKey.Len()), kept: make([]kept, 0, e.in.perKey.Len()),
+	f := lastWriters{h: e.h, last: make([]uint32, e.h.perKey.Len()), kept: make([]kept, 0, e.h.perKey.Len()),
 		perKey: perKey}
 	for k := range f.last {
 		f.last[k] = none
 	}
-	for i := e.in.before(n); i > 0; i-- {
+	for i := e.h.before(n); i > 0; i-- {
 		if i&255 == 0 && e.halted() {
 			return
 		}
@@ -116,25 +106,15 @@ func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnI
 		for keys = keys[:0]; i > 0 && f.kept[i-1].index == index; i-- {
 			keys = append(keys, f.kept[i-1].key)
 		}
-		take(e.in.txns.At(index).id, keys)
+		take(e.h.txns.At(index).id, keys)
 	}
 	return f.dropped
-}
-
-// before is how many transactions that are not aborted are among the first n.
-func (in *intake) before(n verdict.TxnID) ordinal {
-	for i := min(int(n), len(in.indexOf)); i > 0; i-- {
-		if x := in.indexOf[i-1]; x != none {
-			return x + 1
-		}
-	}
-	return 0
 }
 
 // lastWriters collects the last writers of keys, from the latest transaction to the first. Package window/frontier,
 // which is given them, asks the same again of what it has; to ask here spares it most.
 type lastWriters struct {
-	e       *Engine
+	h       *history
 	last    []uint32 // by key: the writer kept last, in kept
 	kept    []kept
 	perKey  int
@@ -151,7 +131,7 @@ type kept struct {
 // add keeps a transaction for the keys that nobody kept is known to have
 // overwritten.
 func (f *lastWriters) add(index ordinal) {
-	in := f.e.in
+	in := f.h
 	t := in.txns.At(index)
 	key := version.Key(none)
 	for _, c := range in.slab(t.writes) {
@@ -179,23 +159,18 @@ func (f *lastWriters) add(index ordinal) {
 // overwrote tells whether what old wrote to k is known to be before what late
 // wrote.
 func (f *lastWriters) overwrote(late, old ordinal, k version.Key) bool {
-	in := f.e.in
+	in := f.h
 	l, o := in.txns.At(late), in.txns.At(old)
 	switch {
 	case l.open: // it may not have taken effect, or do so later
 		return false
-	case l.timed && o.timed && !o.open && l.start > o.end && l.start-o.end > f.e.opt.MaxSkew:
+	case l.timed && o.timed && !o.open && l.start > o.end && l.start-o.end > f.h.opt.MaxSkew:
 		return true
-	case l.session == o.session && !o.open && !l.base && !o.base && f.e.opt.Sessions == record.SessionsKeep:
+	case l.session == o.session && !o.open && !l.base && !o.base && f.h.opt.Sessions == record.SessionsKeep:
 		return true
 	}
-	c := f.e.readCell(late, k)
+	c := f.h.readCell(late, k)
 	return c != none && in.cells.At(c).final == old && in.cells.At(c).more == none
-}
-
-// lossy: somebody who was not seen may have written the key.
-func (e *Engine) lossy(k version.Key) bool {
-	return e.opt.Coverage == record.CoveragePartial || e.in.perKey.At(k).lossy
 }
 
 // Complete tells whether the exhibits of a violation prove it as a history with
@@ -203,8 +178,8 @@ func (e *Engine) lossy(k version.Key) bool {
 // writers of what was read are among them, so that nothing follows from the absence
 // of a write that may be missing.
 func (e *Engine) Complete(v verdict.Violation) bool {
-	if e.partial() || len(v.Exhibits) == 0 {
-		return !e.partial()
+	if e.h.partial() || len(v.Exhibits) == 0 {
+		return !e.h.partial()
 	}
 	wrote := map[verdict.TxnID][]string{}
 	for _, x := range v.Exhibits {
@@ -212,7 +187,7 @@ func (e *Engine) Complete(v verdict.Violation) bool {
 	}
 	for _, x := range v.Exhibits {
 		for _, key := range slices.Concat(x.Reads, x.All) {
-			if k := e.in.keyNumber(key); e.lossy(k) && !e.writerShown(x.Txn, k, wrote) {
+			if k := e.h.keyNumber(key); e.h.lossy(k) && !e.writerShown(x.Txn, k, wrote) {
 				return false
 			}
 		}
@@ -223,24 +198,24 @@ func (e *Engine) Complete(v verdict.Violation) bool {
 // writerShown tells whether the writer of what a transaction read of k, if it read
 // it, is among those shown to have written it.
 func (e *Engine) writerShown(id verdict.TxnID, k version.Key, wrote map[verdict.TxnID][]string) bool {
-	if int(id) >= len(e.in.indexOf) || e.in.indexOf[id] == none {
+	if int(id) >= len(e.h.indexOf) || e.h.indexOf[id] == none {
 		return true // it was aborted
 	}
-	shown := func(w verdict.TxnID) bool { return slices.Contains(wrote[w], e.in.nameOf(k)) }
-	for _, c := range e.in.external(e.in.indexOf[id]) {
-		if e.in.cells.At(c).key != k {
+	shown := func(w verdict.TxnID) bool { return slices.Contains(wrote[w], e.h.nameOf(k)) }
+	for _, c := range e.h.external(e.h.indexOf[id]) {
+		if e.h.cells.At(c).key != k {
 			continue
 		}
-		if e.in.perKey.At(k).isListKey() {
+		if e.h.perKey.At(k).isListKey() {
 			return false
 		}
-		o, found := e.in.others(c), false
-		for w := range e.in.writersOf(c) {
-			if found = shown(e.in.txns.At(w).id); found {
+		o, found := e.h.others(c), false
+		for w := range e.h.writersOf(c) {
+			if found = shown(e.h.txns.At(w).id); found {
 				break
 			}
 		}
-		found = found || o.aborted != verdict.NoTxn && shown(o.aborted) || o.inter != none && shown(e.in.txns.At(o.inter).id)
+		found = found || o.aborted != verdict.NoTxn && shown(o.aborted) || o.inter != none && shown(e.h.txns.At(o.inter).id)
 		if !found {
 			return false
 		}
@@ -268,23 +243,23 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 	waits := map[pendingRead]bool{}
 	met := map[cellID]bool{}
 	for _, w := range e.waiting {
-		if e.saysNothing(w.cell) {
+		if e.h.saysNothing(w.cell) {
 			continue
 		}
 		if !met[w.cell] {
 			met[w.cell] = true
-			for index := range e.in.waitersOf(w.cell) {
+			for index := range e.h.waitersOf(w.cell) {
 				waits[pendingRead{index, w.cell}] = true
 			}
 		}
 		if !waits[pendingRead{w.index, w.cell}] {
 			continue
 		}
-		key := e.in.nameOf(e.in.cells.At(w.cell).key)
-		if x := exhibit(e.in.txns.At(w.index).id); !slices.Contains(x.Reads, key) {
+		key := e.h.nameOf(e.h.cells.At(w.cell).key)
+		if x := exhibit(e.h.txns.At(w.index).id); !slices.Contains(x.Reads, key) {
 			x.Reads = append(x.Reads, key)
 		}
-		if aborted := e.in.others(w.cell).aborted; aborted != verdict.NoTxn {
+		if aborted := e.h.others(w.cell).aborted; aborted != verdict.NoTxn {
 			if x := exhibit(aborted); !slices.Contains(x.Writes, key) {
 				x.Writes = append(x.Writes, key)
 			}
@@ -299,28 +274,26 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 func (e *Engine) Unanchored() []verdict.Exhibit {
 	var out []verdict.Exhibit
 	for _, w := range e.unanchored {
-		key := e.in.nameOf(e.in.cells.At(w.cell).key)
-		out = append(out, verdict.Exhibit{Txn: e.in.txns.At(w.index).id, Reads: []string{key}})
+		key := e.h.nameOf(e.h.cells.At(w.cell).key)
+		out = append(out, verdict.Exhibit{Txn: e.h.txns.At(w.index).id, Reads: []string{key}})
 	}
 	return out
 }
 
 // Anchored tells whether that is known of a key, and nothing was.
 func (e *Engine) Anchored(key string) bool {
-	lk := e.lists[e.in.keyNumber(key)]
+	lk := e.h.listKeys[e.h.keyNumber(key)]
 	return lk != nil && lk.anchored
 }
 
 // UniqueAttempts tells whether Options.UniqueAttempts was set and has held so far.
-func (e *Engine) UniqueAttempts() bool { return e.opt.UniqueAttempts && !e.in.retried }
+func (e *Engine) UniqueAttempts() bool { return e.h.uniqueAttempts() }
 
 // UnseenUnique tells whether Options.UnseenUnique is believed of who was not seen. With UnseenAsSeen, not any more
 // once two transactions, neither of them aborted, wrote the same value to the same key, whichever, or one wrote back
 // what it read: who makes values so may have made any of them before. Null, and what keys are known to hold at first,
 // show nothing of other values, and may be anybody's in any case.
-func (e *Engine) UnseenUnique() bool {
-	return e.opt.UnseenUnique && !(e.opt.UnseenAsSeen && e.in.repeated)
-}
+func (e *Engine) UnseenUnique() bool { return e.h.unseenUnique() }
 
 // Unique tells whether UniqueValues was asked for and has held so far.
-func (e *Engine) Unique() bool { return e.opt.UniqueValues && !e.in.repeated }
+func (e *Engine) Unique() bool { return e.h.unique() }

@@ -33,15 +33,15 @@ func TestBasesTakeNoSession(t *testing.T) {
 		}
 	}
 	next := e.Step(at("a", 51, 1020, 1030, read("y", 2), read("w", 4)), 0)
-	if n := len(e.in.sessions); n != 2 {
+	if n := len(e.h.sessions); n != 2 {
 		t.Errorf("there are %d sessions, not 2", n)
 	}
-	if got, want := e.in.txns.At(e.in.indexOf[next]).prev, e.in.indexOf[first]; got != want {
+	if got, want := e.h.txns.At(e.h.indexOf[next]).prev, e.h.indexOf[first]; got != want {
 		t.Errorf("before a#51 its session has %d, not %d", got, want)
 	}
 	// One that is no base and comes late is still set apart.
 	e.Step(at("a", 45, 900, 910, read("z", 3)), 0)
-	if n := len(e.in.sessions); n != 3 {
+	if n := len(e.h.sessions); n != 3 {
 		t.Errorf("there are %d sessions, not 3", n)
 	}
 	if out := e.Tick(2000); len(out.Violations) != 0 || len(e.Waiting()) != 0 {
@@ -76,7 +76,7 @@ func TestFrontierNamesLastWriters(t *testing.T) {
 		dropped := e.Frontier(7, c.perKey, func(id verdict.TxnID, keys []version.Key) {
 			var names []string
 			for _, k := range keys {
-				names = append(names, e.in.nameOf(k))
+				names = append(names, e.h.nameOf(k))
 			}
 			slices.Sort(names)
 			got += fmt.Sprint(id)
@@ -110,7 +110,7 @@ func TestNumberIsKey(t *testing.T) {
 			}
 		}
 	}
-	if a, b := one.in.perKey.Len(), many.in.perKey.Len(); a != b || a != one.in.keys.list.Len() {
+	if a, b := one.h.perKey.Len(), many.h.perKey.Len(); a != b || a != one.h.keys.list.Len() {
 		t.Errorf("%d keys, not %d", b, a)
 	}
 }

@@ -12,16 +12,19 @@ import (
 )
 
 // take gives records to a new intake, and returns what each breaks by itself.
-func take(t *testing.T, txns []record.Transaction) (*intake, [][]verdict.Kind) {
+func take(t *testing.T, txns []record.Transaction) (*history, [][]verdict.Kind) {
 	t.Helper()
-	in := newIntake()
+	in := newIntake(newHistory())
 	var broken [][]verdict.Kind
 	for i := range txns {
 		var kinds []verdict.Kind
-		in.add(&txns[i], verdict.TxnID(i), int64(i), func(v verdict.Violation) { kinds = append(kinds, v.Kind) })
+		for _, v := range in.read(&txns[i], verdict.TxnID(i), int64(i)) {
+			kinds = append(kinds, v.Kind)
+		}
+		in.commit(&txns[i], verdict.TxnID(i), int64(i))
 		broken = append(broken, kinds)
 	}
-	return in, broken
+	return in.h, broken
 }
 
 func write(key string, n int64) record.Op {
@@ -37,7 +40,7 @@ func add(key string, v record.Value) record.Op {
 // The waiting reads of a value are what was put there and not taken off, oldest
 // first, however their room is used again.
 func TestWaiters(t *testing.T) {
-	in := newIntake()
+	in := newHistory()
 	const cells = 5
 	for c := range cells {
 		in.cellOf(0, record.Int(int64(c)))
@@ -81,7 +84,7 @@ func TestWaiters(t *testing.T) {
 
 // What a waiting read does when it is let go may be to wait again.
 func TestWaitWhileReleased(t *testing.T) {
-	in := newIntake()
+	in := newHistory()
 	c := in.cellOf(0, record.Int(1))
 	for i := range uint32(3) {
 		in.wait(c, ordinal(i))
@@ -170,7 +173,7 @@ func TestManyKeysInOneTransaction(t *testing.T) {
 
 // Names and integers are numbered once each, however many there are.
 func TestNumbers(t *testing.T) {
-	in := newIntake()
+	in := newHistory()
 	const n = 5000
 	cells := map[cellID]bool{}
 	for round := range 2 {

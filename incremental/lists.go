@@ -27,50 +27,14 @@ import (
 // nothing was before the first element, that two lists don't begin alike, and what was
 // read of an empty list, says something only when nobody can come any more.
 
-// list is a value that is a list.
-type list struct {
-	text     string
-	elements []cellID // once needed
-	parsed   bool
-	twice    []cellID // elements that occur twice
-}
-
-// listKey is what is known of a key that holds lists.
-type listKey struct {
-	longest []cellID // elements
-	reader  ordinal  // a transaction that read it
-	cell    cellID   // what it read
-	// anchored: what stands first in longest is the first that the key held.
-	anchored bool
-}
-
-func (in *intake) noteList(c cellID, v record.Value) {
-	cl := in.cells.At(c)
-	if cl.about&isList != 0 {
-		return
-	}
-	cl.about |= isList
-	if in.lists == nil {
-		in.lists = map[cellID]*list{}
-	}
-	l := &list{text: v.Text}
-	if in.own {
-		l.text = strings.Clone(l.text)
-	}
-	in.lists[c] = l
-}
-
-// isNothing: the value is what a list is before anything was appended.
-func (in *intake) isNothing(c cellID) bool { return in.cells.At(c).about&(isNull|isEmpty) != 0 }
-
 // sameList: what the transaction at hand found at k, as a list, is what its first
 // read found. Nothing, and what is no list at all once it has been appended to,
 // count as the empty list.
 func (in *intake) sameList(k version.Key, st *keyState, c cellID) bool {
-	if !in.isNothing(c) {
+	if !in.h.isNothing(c) {
 		return false
 	}
-	return in.perKey.At(k).appended && in.isNothing(st.read) || st.apps > 0 && in.cells.At(st.read).about&isList == 0
+	return in.h.perKey.At(k).appended && in.h.isNothing(st.read) || st.apps > 0 && in.h.cells.At(st.read).about&isList == 0
 }
 
 // withoutOwn is the list that a transaction found, given what it read after
@@ -95,67 +59,38 @@ func (in *intake) withoutOwn(k version.Key, v record.Value) (record.Value, bool)
 	return v, false
 }
 
-// elementsOf are the elements of a list, as cells of its key.
-func (in *intake) elementsOf(c cellID) *list {
-	l := in.lists[c]
-	if l.parsed {
-		return l
-	}
-	l.parsed = true
-	k := in.cells.At(c).key
-	seen := map[cellID]bool{}
-	for _, v := range (record.Value{Kind: record.KindList, Text: l.text}).Elements() {
-		e := in.elementOf(k, v)
-		if seen[e] {
-			l.twice = append(l.twice, e)
-		}
-		seen[e] = true
-		l.elements = append(l.elements, e)
-	}
-	return l
-}
-
-// elementOf is the cell of an element of k's lists. That of null is no value of the key, which may hold
-// nothing at first, but one that no value is.
-func (in *intake) elementOf(k version.Key, v record.Value) cellID {
-	if v.IsNull() {
-		v = record.Value{Kind: record.KindList, Text: "null"}
-	}
-	return in.cellOf(k, v)
-}
-
 // decideList finds the version that an external read of a list saw, and what
 // the list says about the order of versions.
 func (e *Engine) decideList(index ordinal, c cellID) {
-	k := e.in.cells.At(c).key
-	t := e.in.txns.At(index)
-	if e.in.isNothing(c) {
+	k := e.h.cells.At(c).key
+	t := e.h.txns.At(index)
+	if e.h.isNothing(c) {
 		e.readInitial(index, c)
 		return
 	}
-	if e.in.cells.At(c).about&isList == 0 { // a list key never holds anything else
+	if e.h.cells.At(c).about&isList == 0 { // a list key never holds anything else
 		e.readElse(index, c)
 		return
 	}
-	if e.mayCome() && !e.Unique() {
+	if e.h.mayCome() && !e.h.unique() {
 		e.wait(index, c)
 		return
 	}
-	if e.in.sequences != nil && !e.repeatsDue && e.readCell(index, k) != c {
+	if e.h.sequences != nil && !e.repeatsDue && e.h.readCell(index, k) != c {
 		e.weak.repeats = append(e.weak.repeats, pendingRead{index, c})
 		return
 	}
-	l := e.in.elementsOf(c)
+	l := e.h.elementsOf(c)
 	if len(l.twice) > 0 && e.decideTwice(index, c, l) {
 		return
 	}
 	if !e.appendersKnown(index, c, l) {
 		return
 	}
-	lk := e.listOf(k)
+	lk := e.h.listOf(k)
 	n := min(len(l.elements), len(lk.longest))
 	if !slices.Equal(l.elements[:n], lk.longest[:n]) {
-		if e.mayCome() && l.elements[0] != lk.longest[0] {
+		if e.h.mayCome() && l.elements[0] != lk.longest[0] {
 			e.wait(index, c) // for who emptied it between
 			return
 		}
@@ -166,7 +101,7 @@ func (e *Engine) decideList(index ordinal, c cellID) {
 		return
 	}
 	for _, el := range l.elements {
-		if cl := e.in.cells.At(el); cl.final == none {
+		if cl := e.h.cells.At(el); cl.final == none {
 			cl.about |= givenUp
 		}
 	}
@@ -174,10 +109,10 @@ func (e *Engine) decideList(index ordinal, c cellID) {
 		e.decideUncertainList(index, c, len(l.elements) <= len(lk.longest))
 		return
 	}
-	if !e.mayCome() {
+	if !e.h.mayCome() {
 		e.anchor(k)
 	} else if lk.reader == none {
-		e.unanchored = append(e.unanchored, waitingRead{index, c, e.deadline(index)})
+		e.unanchored = append(e.unanchored, waitingRead{index, c, e.h.deadline(index)})
 	}
 	if len(l.elements) > len(lk.longest) {
 		lk.longest, lk.reader, lk.cell = l.elements, index, c
@@ -189,28 +124,22 @@ func (e *Engine) decideList(index ordinal, c cellID) {
 	}
 }
 
-// finallyAborted: nobody but who was aborted can have appended an element that index
-// read, or can be somebody whose record is still to come.
-func (e *Engine) finallyAborted(index ordinal, o otherWriters) bool {
-	return (!e.mayCome() || e.UniqueAttempts()) && !e.maybeRetried(index, o)
-}
-
 // decideTwice decides a list that has elements twice: an anomaly if one of them
 // was appended by a recorded transaction; unseen ones may have appended the same, and
 // what else the list shows is as good as ever. It tells whether the read is dealt with,
 // or waits.
 func (e *Engine) decideTwice(index ordinal, c cellID, l *list) bool {
 	for _, el := range l.twice {
-		if w := e.in.cells.At(el).final; w != none {
-			e.readAnomaly(verdict.DuplicateElements, index, c, e.in.txns.At(w).id)
+		if w := e.h.cells.At(el).final; w != none {
+			e.readAnomaly(verdict.DuplicateElements, index, c, e.h.txns.At(w).id)
 			return true
 		}
-		if o := e.in.others(el); o.aborted != verdict.NoTxn && e.finallyAborted(index, o) {
+		if o := e.h.others(el); o.aborted != verdict.NoTxn && e.h.finallyAborted(index, o) {
 			e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 			return true
 		}
 	}
-	if e.lossy(e.in.cells.At(c).key) && e.mayCome() {
+	if e.h.lossy(e.h.cells.At(c).key) && e.h.mayCome() {
 		e.wait(index, l.twice[0])
 		return true
 	}
@@ -223,9 +152,9 @@ func (e *Engine) judgeLists() {
 	if e.opt.Initial != record.InitialAny {
 		return
 	}
-	for k := range version.Key(e.in.perKey.Len()) {
-		p := e.in.perKey.At(k)
-		if e.lossy(k) || !p.isListKey() || p.initial == none || e.in.isNothing(p.initial) {
+	for k := range version.Key(e.h.perKey.Len()) {
+		p := e.h.perKey.At(k)
+		if e.h.lossy(k) || !p.isListKey() || p.initial == none || e.h.isNothing(p.initial) {
 			continue
 		}
 		if e.plain { // no others are kept
@@ -233,8 +162,8 @@ func (e *Engine) judgeLists() {
 			continue
 		}
 		for r := range e.main.tab.Readers(e.initialVersion(k)) {
-			if c := e.readCell(e.slotTx[r], k); c == p.initial {
-				e.thinAir(e.slotTx[r], c)
+			if c := e.h.readCell(e.h.slotTx[r], k); c == p.initial {
+				e.thinAir(e.h.slotTx[r], c)
 			}
 		}
 	}
@@ -259,8 +188,8 @@ func (e *Engine) ruleOutReaders() {
 	for before := -1; before != len(e.doubtful); {
 		before = len(e.doubtful)
 		e.doubtful = slices.DeleteFunc(e.doubtful, func(r pendingRead) bool {
-			out := slices.ContainsFunc(e.in.elementsOf(r.cell).elements, func(el cellID) bool {
-				w := e.in.cells.At(el).final
+			out := slices.ContainsFunc(e.h.elementsOf(r.cell).elements, func(el cellID) bool {
+				w := e.h.cells.At(el).final
 				return w != none && len(e.suspended[w]) > 0
 			})
 			if out {
@@ -276,53 +205,44 @@ func (e *Engine) ruleOutReaders() {
 // out to be written by other means too.
 func (e *Engine) readElse(index ordinal, c cellID) {
 	switch {
-	case e.lossy(e.in.cells.At(c).key):
-	case e.mayCome():
+	case e.h.lossy(e.h.cells.At(c).key):
+	case e.h.mayCome():
 		e.wait(index, c)
 	default:
 		e.thinAir(index, c)
 	}
 }
 
-func (e *Engine) listOf(k version.Key) *listKey {
-	lk := e.lists[k]
-	if lk == nil {
-		lk = &listKey{reader: none, cell: none}
-		e.lists[k] = lk
-	}
-	return lk
-}
-
 // appendersKnown tells whether the transactions that appended the elements
 // have been admitted; if not, the read waits for one, or is an anomaly.
 func (e *Engine) appendersKnown(index ordinal, c cellID, l *list) bool {
-	k := e.in.cells.At(c).key
-	complete := !e.lossy(k)
+	k := e.h.cells.At(c).key
+	complete := !e.h.lossy(k)
 	for _, el := range l.elements {
-		cl := e.in.cells.At(el)
-		o := e.in.others(el)
+		cl := e.h.cells.At(el)
+		o := e.h.others(el)
 		switch {
 		case cl.final == index:
 			e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 			return false
 		case cl.final != none:
-			if !e.arrived(cl.final) {
-				e.in.wait(el, index)
+			if !e.h.arrived(cl.final) {
+				e.h.wait(el, index)
 				return false
 			}
-			if e.in.txns.At(index).doubt == uncertain {
+			if e.h.txns.At(index).doubt == uncertain {
 				e.mayHaveTakenEffect(cl.final)
 			} else {
 				e.tookEffect(cl.final, pendingRead{index, c})
 			}
-			if e.in.txns.At(cl.final).slot == none || cl.version == none {
-				e.in.wait(el, index)
+			if e.h.txns.At(cl.final).slot == none || cl.version == none {
+				e.h.wait(el, index)
 				return false
 			}
-		case o.aborted != verdict.NoTxn && e.finallyAborted(index, o):
+		case o.aborted != verdict.NoTxn && e.h.finallyAborted(index, o):
 			e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 			return false
-		case e.mayCome():
+		case e.h.mayCome():
 			e.wait(index, el)
 			return false
 		case complete && o.aborted == verdict.NoTxn:
@@ -337,12 +257,12 @@ func (e *Engine) appendersKnown(index ordinal, c cellID, l *list) bool {
 // in order.
 func (e *Engine) wellFormed(index ordinal, c cellID, l *list) bool {
 	for i := 0; i < len(l.elements); {
-		w := e.in.cells.At(l.elements[i]).final
+		w := e.h.cells.At(l.elements[i]).final
 		if w == none {
 			i++
 			continue
 		}
-		own := e.appendsOf(w, e.in.cells.At(c).key)
+		own := e.h.appendsOf(w, e.h.cells.At(c).key)
 		m := 0
 		for m < len(own) && i+m < len(l.elements) && l.elements[i+m] == own[m] {
 			m++
@@ -350,10 +270,10 @@ func (e *Engine) wellFormed(index ordinal, c cellID, l *list) bool {
 		switch {
 		case m == len(own):
 		case m == 0:
-			e.incompatible(index, w, e.in.cells.At(c).key)
+			e.incompatible(index, w, e.h.cells.At(c).key)
 			return false
 		default:
-			e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(w).id)
+			e.readAnomaly(verdict.IntermediateRead, index, c, e.h.txns.At(w).id)
 			return false
 		}
 		i += m
@@ -361,22 +281,9 @@ func (e *Engine) wellFormed(index ordinal, c cellID, l *list) bool {
 	return true
 }
 
-// appendsOf are the elements that a transaction appended to k, in order.
-func (e *Engine) appendsOf(index ordinal, k version.Key) []cellID {
-	all := e.in.slab(e.in.txns.At(index).writes)
-	from := slices.IndexFunc(all, func(c cellID) bool { return e.in.cells.At(c).key == k })
-	var out []cellID
-	for _, c := range all[from:] {
-		if e.in.cells.At(c).key == k {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 // versionBy is what index made of k.
 func (e *Engine) versionBy(index ordinal, k version.Key) version.ID {
-	return e.main.writeOf(e.in.txns.At(index).slot, k)
+	return e.main.writeOf(e.h.txns.At(index).slot, k)
 }
 
 // extendList puts the versions of the longest list in order, from element n on.
@@ -385,7 +292,7 @@ func (e *Engine) versionBy(index ordinal, k version.Key) version.ID {
 func (e *Engine) extendList(k version.Key, lk *listKey, n int) {
 	prev := e.lastRecorded(lk.longest[:n], k)
 	for _, el := range lk.longest[n:] {
-		w := e.in.cells.At(el).final
+		w := e.h.cells.At(el).final
 		if w == none {
 			continue
 		}
@@ -397,7 +304,7 @@ func (e *Engine) extendList(k version.Key, lk *listKey, n int) {
 			e.succeed(prev, v)
 		}
 		if e.weak != nil {
-			e.weak.ListOrder(k, e.in.txns.At(w).slot)
+			e.weak.ListOrder(k, e.h.txns.At(w).slot)
 		}
 		prev = v
 	}
@@ -416,17 +323,17 @@ func (e *Engine) succeed(prev, v version.ID) {
 
 // anchor: nobody can come any more who wrote k before what is first in its longest list was read.
 func (e *Engine) anchor(k version.Key) {
-	lk := e.listOf(k)
+	lk := e.h.listOf(k)
 	switch {
 	case lk.anchored:
 		return
-	case !e.in.perKey.At(k).isListKey():
+	case !e.h.perKey.At(k).isListKey():
 		e.blocked++ // somebody has come
 		return
 	}
 	lk.anchored = true
 	for _, el := range lk.longest {
-		if w := e.in.cells.At(el).final; w != none {
+		if w := e.h.cells.At(el).final; w != none {
 			e.succeed(e.initialVersion(k), e.versionBy(w, k))
 			break
 		}
@@ -440,7 +347,7 @@ func (e *Engine) anchor(k version.Key) {
 // recorded transactions made it.
 func (e *Engine) lastRecorded(elements []cellID, k version.Key) version.ID {
 	for i := len(elements) - 1; i >= 0; i-- {
-		if w := e.in.cells.At(elements[i]).final; w != none {
+		if w := e.h.cells.At(elements[i]).final; w != none {
 			return e.versionBy(w, k)
 		}
 	}
@@ -451,17 +358,17 @@ func (e *Engine) lastRecorded(elements []cellID, k version.Key) version.ID {
 // first in what it read, though a list shows that first is before its own.
 func (e *Engine) missed(late version.Slot, first version.ID) {
 	k, w := e.main.tab.At(first).Key, e.main.tab.At(first).Writer
-	key := e.in.nameOf(k)
-	a, b := e.txnOf(late), e.txnOf(w)
+	key := e.h.nameOf(k)
+	a, b := e.h.txnOf(late), e.h.txnOf(w)
 	viol := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
 			{From: a, To: b, Type: verdict.RW, Key: key, Why: verdict.ByList},
 			{From: b, To: a, Type: verdict.WW, Key: key, Why: verdict.ByList},
 		}}
-	x := newExhibits(e, e.main)
+	x := newExhibits(e.h, e.main)
 	x.all(late, k)
 	x.write(w, k)
-	x.all(e.in.txns.At(e.listOf(k).reader).slot, k)
+	x.all(e.h.txns.At(e.h.listOf(k).reader).slot, k)
 	viol.Exhibits = x.list()
 	e.report(viol)
 }
@@ -469,16 +376,16 @@ func (e *Engine) missed(late version.Slot, first version.ID) {
 // incompatible reports two transactions whose lists of k can't both be prefixes
 // of one, or whose elements stand in an order that one of them did not append.
 func (e *Engine) incompatible(index, other ordinal, k version.Key) {
-	if e.in.txns.At(index).doubt == uncertain {
+	if e.h.txns.At(index).doubt == uncertain {
 		e.suspend(index, func() { e.incompatible(index, other, k) })
 		return
 	}
-	a, b := e.in.txns.At(index).id, e.in.txns.At(other).id
-	key := e.in.nameOf(k)
+	a, b := e.h.txns.At(index).id, e.h.txns.At(other).id
+	key := e.h.nameOf(k)
 	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Level: verdict.G1, Txns: []verdict.TxnID{a, b}, Key: key,
 		Read:     -1,
 		Exhibits: []verdict.Exhibit{{Txn: a, All: []string{key}}, {Txn: b, All: []string{key}}}}
-	if c := e.in.perKey.At(k).changer; c != a && c != b { // it is a list
+	if c := e.h.perKey.At(k).changer; c != a && c != b { // it is a list
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: c, Writes: []string{key}})
 	}
 	e.reportRead(v)

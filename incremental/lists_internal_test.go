@@ -41,12 +41,12 @@ func TestWithoutOwn(t *testing.T) {
 		{`["b,a"]`, []record.Value{text}, "", false},
 		{`[[1,2],[2]]`, []record.Value{listOf("[2]")}, "[[1,2]]", true},
 	} {
-		in := newIntake()
-		k := in.keyNumber("x")
-		other := in.keyNumber("y")
+		in := newIntake(newHistory())
+		k := in.h.keyNumber("x")
+		other := in.h.keyNumber("y")
 		in.apps = append(in.apps, ownAppend{other, 0, two})
 		for _, v := range c.own {
-			in.apps = append(in.apps, ownAppend{k, in.cellOf(k, v), v})
+			in.apps = append(in.apps, ownAppend{k, in.h.cellOf(k, v), v})
 		}
 		in.apps = append(in.apps, ownAppend{other, 0, one})
 		got, ok := in.withoutOwn(k, listOf(c.found))
@@ -59,7 +59,7 @@ func TestWithoutOwn(t *testing.T) {
 // The elements of a list are values of its key; those that occur twice are noted
 // each time they do so again.
 func TestElementsOf(t *testing.T) {
-	in := newIntake()
+	in := newHistory()
 	k := in.keyNumber("x")
 	c := in.cellOf(k, listOf(`[3,1,"1",1,[1],3,1]`))
 	in.noteList(c, listOf(`[3,1,"1",1,[1],3,1]`))
@@ -132,8 +132,8 @@ func TestListsOrderVersions(t *testing.T) {
 			if r := e.Close()[0]; r.Outcome != verdict.Satisfied {
 				t.Fatalf("online %v, order %v: %v %+v", online, order, r.Outcome, r.Violations)
 			}
-			k := e.in.keyNumber("x")
-			versionOf := func(i int) version.ID { return e.versionBy(e.in.indexOf[id[i]], k) }
+			k := e.h.keyNumber("x")
+			versionOf := func(i int) version.ID { return e.versionBy(e.h.indexOf[id[i]], k) }
 			prev := e.initialVersion(k)
 			for _, i := range want {
 				v := versionOf(i)

@@ -1,7 +1,6 @@
 package incremental
 
 import (
-	"math"
 	"slices"
 )
 
@@ -68,18 +67,3 @@ func (l Losses) touch(from, to int64) bool {
 // aborted is not taken for an aborted read if a missing record may be that of a
 // other attempt, which committed the same.
 func (e *Engine) Lost(known Losses) { e.opt.Lost = append(e.opt.Lost[:0], known...) }
-
-// maybeRetried: the value that index read, and that nobody recorded is known to have committed, may be
-// that of another attempt whose record is lost. Its writer then is unseen. Such an attempt may have been
-// made before, as one whose answer is lost is tried again, and ended no later than what index waits for.
-func (e *Engine) maybeRetried(index ordinal, o otherWriters) bool {
-	return !e.UniqueAttempts() && e.opt.Lost.touch(o.since, e.deadline(index))
-}
-
-// before is a time that much earlier.
-func before(at, much int64) int64 {
-	if much == maxTime || at < math.MinInt64+much {
-		return math.MinInt64
-	}
-	return at - much
-}

@@ -17,17 +17,17 @@ import (
 
 // readAnomaly reports a read that no level allows.
 func (e *Engine) readAnomaly(kind verdict.Kind, index ordinal, c cellID, writer verdict.TxnID) {
-	if e.in.txns.At(index).doubt == uncertain {
+	if e.h.txns.At(index).doubt == uncertain {
 		e.suspend(index, func() { e.readAnomaly(kind, index, c, writer) })
 		return
 	}
-	reader := e.in.txns.At(index).id
-	key := e.in.nameOf(e.in.cells.At(c).key)
+	reader := e.h.txns.At(index).id
+	key := e.h.nameOf(e.h.cells.At(c).key)
 	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key,
-		Read:     e.in.place(index, c),
+		Read:     e.h.place(index, c),
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
 	e.showOtherReads(&v, index, c)
-	if cl := e.in.cells.At(c); kind == verdict.FutureRead || e.opt.Initial == record.InitialAny && e.unmade(cl) {
+	if cl := e.h.cells.At(c); kind == verdict.FutureRead || e.opt.Initial == record.InitialAny && e.h.unmade(cl) {
 		e.showWriters(&v, c)
 		e.showInitial(&v, cl.key)
 	}
@@ -61,20 +61,20 @@ func (e *Engine) vouch(v *verdict.Violation) (proved bool) {
 	}
 	for i := 0; i < len(v.Exhibits); i++ { // grows
 		id := int(v.Exhibits[i].Txn)
-		if id >= len(e.in.indexOf) || e.in.indexOf[id] == none { // at hand, or aborted
+		if id >= len(e.h.indexOf) || e.h.indexOf[id] == none { // at hand, or aborted
 			continue
 		}
-		index := e.in.indexOf[id]
-		by, ok := e.vouchers[index]
+		index := e.h.indexOf[id]
+		by, ok := e.h.vouchers[index]
 		if !ok {
 			continue
 		}
-		c, k := by.cell, e.in.cells.At(by.cell).key
-		key := e.in.nameOf(k)
+		c, k := by.cell, e.h.cells.At(by.cell).key
+		key := e.h.nameOf(k)
 		v.Exhibits[i].Writes = append(v.Exhibits[i].Writes, key)
-		x := exhibit(e.in.txns.At(by.index).id)
-		if !e.in.perKey.At(k).isListKey() {
-			if c == e.readCell(by.index, k) { // whoever wrote what else it read there need not be known
+		x := exhibit(e.h.txns.At(by.index).id)
+		if !e.h.perKey.At(k).isListKey() {
+			if c == e.h.readCell(by.index, k) { // whoever wrote what else it read there need not be known
 				x.Reads = append(x.Reads, key)
 			} else {
 				x.All = append(x.All, key)
@@ -82,13 +82,13 @@ func (e *Engine) vouch(v *verdict.Violation) (proved bool) {
 			continue
 		}
 		x.All = append(x.All, key)
-		if e.in.cells.At(c).about&isList == 0 {
+		if e.h.cells.At(c).about&isList == 0 {
 			continue
 		}
-		for _, el := range e.in.elementsOf(c).elements {
-			w := e.in.others(el).aborted
-			if f := e.in.cells.At(el).final; f != none {
-				w = e.in.txns.At(f).id
+		for _, el := range e.h.elementsOf(c).elements {
+			w := e.h.others(el).aborted
+			if f := e.h.cells.At(el).final; f != none {
+				w = e.h.txns.At(f).id
 			}
 			if w == verdict.NoTxn {
 				proved = proved && (v.Kind != verdict.ThinAirRead || v.Key == key)
@@ -114,12 +114,12 @@ func (e *Engine) withMakers(xs []verdict.Exhibit) []verdict.Exhibit {
 	var more []verdict.Exhibit
 	each := func(f func(index ordinal, c cellID, name string, reads, writes bool)) {
 		for _, x := range xs {
-			if int(x.Txn) >= len(e.in.indexOf) || e.in.indexOf[x.Txn] == none { // at hand, or aborted
+			if int(x.Txn) >= len(e.h.indexOf) || e.h.indexOf[x.Txn] == none { // at hand, or aborted
 				continue
 			}
-			index := e.in.indexOf[x.Txn]
-			for _, c := range e.in.external(index) {
-				name := e.in.nameOf(e.in.cells.At(c).key)
+			index := e.h.indexOf[x.Txn]
+			for _, c := range e.h.external(index) {
+				name := e.h.nameOf(e.h.cells.At(c).key)
 				f(index, c, name, slices.Contains(x.Reads, name) || slices.Contains(x.All, name), slices.Contains(x.Writes, name))
 			}
 		}
@@ -128,15 +128,15 @@ func (e *Engine) withMakers(xs []verdict.Exhibit) []verdict.Exhibit {
 		again = false
 		each(func(_ ordinal, c cellID, _ string, reads, _ bool) { known[c] = known[c] || reads })
 		each(func(index ordinal, c cellID, name string, reads, writes bool) {
-			o := e.in.others(c)
+			o := e.h.others(c)
 			if known[c] && o.maker != verdict.NoTxn {
 				more = append(more, verdict.Exhibit{Txn: o.maker, Writes: []string{name}})
 			}
-			if !known[c] || reads || !writes || !(e.in.wroteWhat(index, c) || o.inter == index || o.inter2 == index) {
+			if !known[c] || reads || !writes || !(e.h.wroteWhat(index, c) || o.inter == index || o.inter2 == index) {
 				return
 			}
 			again = true
-			v := verdict.Violation{Exhibits: []verdict.Exhibit{{Txn: e.in.txns.At(index).id, Reads: []string{name}}}}
+			v := verdict.Violation{Exhibits: []verdict.Exhibit{{Txn: e.h.txns.At(index).id, Reads: []string{name}}}}
 			e.showOtherReads(&v, index, c)
 			more = append(more, v.Exhibits...)
 		})
@@ -153,13 +153,13 @@ func (e *Engine) withMakers(xs []verdict.Exhibit) []verdict.Exhibit {
 
 // untimed notes, of violations that are told now, whose times are not used.
 func (e *Engine) untimed(vs []verdict.Violation) {
-	if e.in.timed == 0 {
+	if e.h.timed == 0 {
 		return // nobody's are
 	}
 	for n := range vs {
 		vs[n].Untimed = nil
 		for _, id := range vs[n].Evidence {
-			if i := e.in.indexOf[id]; i != none && !e.in.txns.At(i).timed {
+			if i := e.h.indexOf[id]; i != none && !e.h.txns.At(i).timed {
 				vs[n].Untimed = append(vs[n].Untimed, id)
 			}
 		}
@@ -186,28 +186,28 @@ func merged(xs []verdict.Exhibit) []verdict.Exhibit {
 // thinAir reports a read of a value that nobody wrote and that the key did not
 // hold at first: another reader saw it hold something else.
 func (e *Engine) thinAir(index ordinal, c cellID) {
-	if e.in.txns.At(index).doubt == uncertain {
+	if e.h.txns.At(index).doubt == uncertain {
 		e.suspend(index, func() { e.thinAir(index, c) })
 		return
 	}
-	cl := e.in.cells.At(c)
-	key := e.in.nameOf(cl.key)
-	reader := e.in.txns.At(index).id
+	cl := e.h.cells.At(c)
+	key := e.h.nameOf(cl.key)
+	reader := e.h.txns.At(index).id
 	v := verdict.Violation{Kind: verdict.ThinAirRead, Level: verdict.G1, Txns: []verdict.TxnID{reader}, Key: key,
-		Read:     e.in.place(index, c),
+		Read:     e.h.place(index, c),
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
-	if e.in.perKey.At(cl.key).isListKey() { // the read may follow an own append
+	if e.h.perKey.At(cl.key).isListKey() { // the read may follow an own append
 		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}
-		v.Exhibits = append(v.Exhibits, e.in.perKey.At(cl.key).changes(key))
+		v.Exhibits = append(v.Exhibits, e.h.perKey.At(cl.key).changes(key))
 		if cl.about&isList != 0 { // the other elements are not thin air
-			for _, el := range e.in.elementsOf(c).elements {
-				if w := e.in.cells.At(el).final; w != none {
-					v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(w).id, Writes: []string{key}})
+			for _, el := range e.h.elementsOf(c).elements {
+				if w := e.h.cells.At(el).final; w != none {
+					v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.h.txns.At(w).id, Writes: []string{key}})
 				}
 			}
 		}
 	}
-	if p := e.in.perKey.At(cl.key); e.in.isNothing(c) && p.written { // else it would be an empty list
+	if p := e.h.perKey.At(cl.key); e.h.isNothing(c) && p.written { // else it would be an empty list
 		v.Exhibits = append(v.Exhibits, p.changes(key))
 	}
 	e.showOtherReads(&v, index, c)
@@ -219,12 +219,12 @@ func (e *Engine) thinAir(index ordinal, c cellID) {
 // showOtherReads adds the writers of what index read of the key of c elsewhere, so
 // that these reads are no anomalies of the evidence.
 func (e *Engine) showOtherReads(v *verdict.Violation, index ordinal, c cellID) {
-	if _, ok := e.in.sequences[index]; !ok {
+	if _, ok := e.h.sequences[index]; !ok {
 		return
 	}
-	k := e.in.cells.At(c).key
-	for _, other := range e.in.external(index) {
-		if other != c && e.in.cells.At(other).key == k {
+	k := e.h.cells.At(c).key
+	for _, other := range e.h.external(index) {
+		if other != c && e.h.cells.At(other).key == k {
 			e.showWriters(v, other)
 		}
 	}
@@ -232,9 +232,9 @@ func (e *Engine) showOtherReads(v *verdict.Violation, index ordinal, c cellID) {
 
 // showWriters adds who may have written c.
 func (e *Engine) showWriters(v *verdict.Violation, c cellID) {
-	for w := range e.in.writersOf(c) {
-		x, keys := verdict.Exhibit{Txn: e.in.txns.At(w).id}, []string{e.in.nameOf(e.in.cells.At(c).key)}
-		if x.Writes = keys; e.unmade(e.in.cells.At(c)) {
+	for w := range e.h.writersOf(c) {
+		x, keys := verdict.Exhibit{Txn: e.h.txns.At(w).id}, []string{e.h.nameOf(e.h.cells.At(c).key)}
+		if x.Writes = keys; e.h.unmade(e.h.cells.At(c)) {
 			x.Writes, x.All = nil, keys // it had read it there before
 		}
 		v.Exhibits = append(v.Exhibits, x)
@@ -244,29 +244,27 @@ func (e *Engine) showWriters(v *verdict.Violation, c cellID) {
 // showInitial adds a reader of the key's initial version, where the declaration
 // does not say what it held.
 func (e *Engine) showInitial(v *verdict.Violation, k version.Key) {
-	if p := e.in.perKey.At(k); p.reader != none && (e.opt.Initial == record.InitialAny || p.emptied && p.bare()) {
+	if p := e.h.perKey.At(k); p.reader != none && (e.opt.Initial == record.InitialAny || p.emptied && p.bare()) {
 		r := p.reader
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(r).id, Reads: []string{e.in.nameOf(k)}})
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.h.txns.At(r).id, Reads: []string{e.h.nameOf(k)}})
 		if p.initial != none {
 			e.showWriters(v, p.initial)
 		}
 	}
 }
 
-func (e *Engine) txnOf(s version.Slot) verdict.TxnID { return e.in.txns.At(e.slotTx[s]).id }
-
 // divergence reports that slot and other read one version and both overwrote it
 // (MTC, Definition of DIVERGENCE): one of the updates is lost.
 func (e *Engine) divergence(slot, other version.Slot, v version.ID) {
-	key := e.in.nameOf(e.main.tab.At(v).Key)
-	a, b := e.txnOf(other), e.txnOf(slot)
+	key := e.h.nameOf(e.main.tab.At(v).Key)
+	a, b := e.h.txnOf(other), e.h.txnOf(slot)
 	viol := verdict.Violation{Kind: verdict.Divergence, Level: weakestBroken(verdict.Divergence),
 		Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
 			{From: a, To: b, Type: verdict.WW, Key: key, Why: verdict.ByCase},
 			{From: b, To: a, Type: verdict.RW, Key: key, Why: verdict.ByOverwrite},
 		}}
-	x := newExhibits(e, e.main)
+	x := newExhibits(e.h, e.main)
 	for _, s := range [2]version.Slot{other, slot} {
 		x.write(s, e.main.tab.At(v).Key)
 		x.read(s, e.main.tab.At(v).Key)
@@ -278,7 +276,7 @@ func (e *Engine) divergence(slot, other version.Slot, v version.ID) {
 
 // exhibits collect the operations that a proof needs, of what strand s says.
 type exhibits struct {
-	e      *Engine
+	h      *history
 	s      *strand
 	reads  map[version.Slot]map[version.Key]bool
 	writes map[version.Slot]map[version.Key]bool
@@ -291,8 +289,8 @@ type exhibits struct {
 	initial bool
 }
 
-func newExhibits(e *Engine, s *strand) *exhibits {
-	return &exhibits{e: e, s: s, reads: map[version.Slot]map[version.Key]bool{},
+func newExhibits(h *history, s *strand) *exhibits {
+	return &exhibits{h: h, s: s, reads: map[version.Slot]map[version.Key]bool{},
 		writes: map[version.Slot]map[version.Key]bool{}, met: map[cellID]int{}}
 }
 
@@ -314,24 +312,24 @@ func (x *exhibits) member(s version.Slot) {
 		return
 	}
 	x.reads[s] = map[version.Key]bool{}
-	index := x.e.slotTx[s]
-	t := x.e.in.txns.At(index)
+	index := x.h.slotTx[s]
+	t := x.h.txns.At(index)
 	if !t.open {
 		return
 	}
 	if t.doubt == uncertain {
 		x.entirely(index)
 	}
-	if by, ok := x.e.vouchers[index]; ok {
-		k := x.e.in.cells.At(by.cell).key
+	if by, ok := x.h.vouchers[index]; ok {
+		k := x.h.cells.At(by.cell).key
 		x.write(s, k)
-		reader := x.e.in.txns.At(by.index)
+		reader := x.h.txns.At(by.index)
 		if reader.slot == none { // it is added later; see vouch
 			return
 		}
 		x.read(reader.slot, k)
-		if by.cell != x.e.readCell(by.index, k) { // it read the key before
-			x.other = append(x.other, verdict.Exhibit{Txn: reader.id, All: []string{x.e.in.nameOf(k)}})
+		if by.cell != x.h.readCell(by.index, k) { // it read the key before
+			x.other = append(x.other, verdict.Exhibit{Txn: reader.id, All: []string{x.h.nameOf(k)}})
 		}
 		return
 	}
@@ -347,13 +345,13 @@ func (x *exhibits) member(s version.Slot) {
 // part of no proof.
 func (x *exhibits) read(s version.Slot, k version.Key) {
 	x.member(s)
-	index := x.e.slotTx[s]
-	cells := x.e.in.external(index) // at weak levels it may read a key several times
-	known := func(c cellID) bool { return x.e.in.cells.At(c).key == k && !x.open(s, c) }
+	index := x.h.slotTx[s]
+	cells := x.h.external(index) // at weak levels it may read a key several times
+	known := func(c cellID) bool { return x.h.cells.At(c).key == k && !x.open(s, c) }
 	if !slices.ContainsFunc(cells, known) || !mark(x.reads, s, k) {
 		return
 	}
-	if x.e.in.perKey.At(k).isListKey() {
+	if x.h.perKey.At(k).isListKey() {
 		for _, v := range x.s.reads(s) {
 			if x.s.tab.At(v).Key == k {
 				x.source(v)
@@ -364,19 +362,19 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 		switch {
 		case !known(c):
 			continue
-		case x.e.in.perKey.At(k).isListKey():
+		case x.h.perKey.At(k).isListKey():
 			x.lists = append(x.lists, c)
 			continue
 		}
-		if w, _ := x.e.onlyWriter(index, c); w == none || x.e.mayBeInitial(x.e.in.cells.At(c)) ||
-			x.e.common(x.e.in.cells.At(c)) {
+		if w, _ := x.h.onlyWriter(index, c); w == none || x.h.mayBeInitial(x.h.cells.At(c)) ||
+			x.h.common(x.h.cells.At(c)) {
 			x.initial = true
 		}
 		if x.met[c]++; x.met[c] > 2 {
 			continue
 		}
-		for w := range x.e.in.writersOf(c) {
-			if t := x.e.in.txns.At(w); t.slot != none && w != index {
+		for w := range x.h.writersOf(c) {
+			if t := x.h.txns.At(w); t.slot != none && w != index {
 				x.write(t.slot, k)
 				if t.doubt == uncertain {
 					x.entirely(w)
@@ -388,8 +386,8 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 
 // open tells whether others may come who wrote what s read.
 func (x *exhibits) open(s version.Slot, c cellID) bool {
-	index, k := x.e.slotTx[s], x.e.in.cells.At(c).key
-	return (c != x.e.readCell(index, k) || x.s.readOf(s, k) == none) && x.e.isOpen(index, c)
+	index, k := x.h.slotTx[s], x.h.cells.At(c).key
+	return (c != x.h.readCell(index, k) || x.s.readOf(s, k) == none) && x.h.isOpen(index, c)
 }
 
 // entirely keeps all of a transaction that may not have taken effect, as any read of it may
@@ -402,12 +400,12 @@ func (x *exhibits) entirely(index ordinal) {
 		x.whole = map[ordinal]bool{}
 	}
 	x.whole[index] = true
-	t := x.e.in.txns.At(index)
-	for _, c := range x.e.in.slab(t.reads) {
-		x.read(t.slot, x.e.in.cells.At(c).key)
+	t := x.h.txns.At(index)
+	for _, c := range x.h.slab(t.reads) {
+		x.read(t.slot, x.h.cells.At(c).key)
 	}
-	for _, c := range x.e.in.slab(t.writes) {
-		x.write(t.slot, x.e.in.cells.At(c).key)
+	for _, c := range x.h.slab(t.writes) {
+		x.write(t.slot, x.h.cells.At(c).key)
 	}
 	x.against(index)
 }
@@ -416,7 +414,7 @@ func (x *exhibits) entirely(index ordinal) {
 // by what it read: an attempt that came to nothing, or was not the last one, of who read what the
 // key held at first or, if nobody surely did, of who else says so.
 func (x *exhibits) against(index ordinal) {
-	in := x.e.in
+	in := x.h
 	for _, c := range in.external(index) {
 		k := in.cells.At(c).key
 		if in.perKey.At(k).isListKey() {
@@ -428,14 +426,14 @@ func (x *exhibits) against(index ordinal) {
 		} else if w := o.interOf(index); w != none {
 			x.wrote(w, k)
 		}
-		if w, _ := x.e.onlyWriter(index, c); w != none && !x.e.unmade(in.cells.At(c)) {
+		if w, _ := x.h.onlyWriter(index, c); w != none && !x.h.unmade(in.cells.At(c)) {
 			continue
 		}
 		if r := in.perKey.At(k).reader; r != none && r != index && in.txns.At(r).slot != none {
 			x.read(in.txns.At(r).slot, k)
 		}
-		for _, o := range x.e.claims[k] {
-			if !x.e.sameInitial(o.cell, c) {
+		for _, o := range x.h.claims[k] {
+			if !x.h.sameInitial(o.cell, c) {
 				x.read(in.txns.At(o.index).slot, k)
 			}
 		}
@@ -444,17 +442,17 @@ func (x *exhibits) against(index ordinal) {
 
 // wrote keeps the writes of k of one that may have no place, as nobody can have read from it.
 func (x *exhibits) wrote(w ordinal, k version.Key) {
-	if t := x.e.in.txns.At(w); t.slot != none {
+	if t := x.h.txns.At(w); t.slot != none {
 		x.write(t.slot, k)
 	} else {
-		x.other = append(x.other, verdict.Exhibit{Txn: t.id, Writes: []string{x.e.in.nameOf(k)}})
+		x.other = append(x.other, verdict.Exhibit{Txn: t.id, Writes: []string{x.h.nameOf(k)}})
 	}
 }
 
 // againstList is against for a list: who appended its elements, whatever became of it, and
 // the longest one of its key.
 func (x *exhibits) againstList(c cellID) {
-	in := x.e.in
+	in := x.h
 	k := in.cells.At(c).key
 	x.showOrder(k)
 	if in.cells.At(c).about&isList == 0 {
@@ -472,13 +470,13 @@ func (x *exhibits) againstList(c cellID) {
 // complete keeps, where the evidence has to be complete, the writers of all
 // elements of the lists that are kept.
 func (x *exhibits) complete() {
-	if !x.initial || x.e.opt.Coverage == record.CoveragePartial {
+	if !x.initial || x.h.opt.Coverage == record.CoveragePartial {
 		return
 	}
 	for i := 0; i < len(x.lists); i++ { // grows
-		if c := x.lists[i]; x.e.in.cells.At(c).about&isList != 0 {
-			for _, s := range x.e.shownBy(x.e.in.elementsOf(c)) {
-				x.write(s, x.e.in.cells.At(c).key)
+		if c := x.lists[i]; x.h.cells.At(c).about&isList != 0 {
+			for _, s := range x.h.shownBy(x.h.elementsOf(c)) {
+				x.write(s, x.h.cells.At(c).key)
 			}
 		}
 	}
@@ -499,7 +497,7 @@ func (x *exhibits) source(v version.ID) {
 
 func (x *exhibits) write(s version.Slot, k version.Key) {
 	x.member(s)
-	if x.e.writesTo(x.e.slotTx[s], k) {
+	if x.h.writesTo(x.h.slotTx[s], k) {
 		mark(x.writes, s, k)
 	}
 }
@@ -507,8 +505,8 @@ func (x *exhibits) write(s version.Slot, k version.Key) {
 // showOrder keeps the longest list of k that was read, which shows the order of
 // its elements.
 func (x *exhibits) showOrder(k version.Key) {
-	if lk := x.e.lists[k]; lk != nil && lk.reader != none {
-		x.read(x.e.in.txns.At(lk.reader).slot, k)
+	if lk := x.h.listKeys[k]; lk != nil && lk.reader != none {
+		x.read(x.h.txns.At(lk.reader).slot, k)
 	}
 }
 
@@ -578,25 +576,25 @@ func (x *exhibits) list() []verdict.Exhibit {
 	names := func(m map[version.Key]bool) []string {
 		var out []string
 		for k := range m {
-			out = append(out, x.e.in.nameOf(k))
+			out = append(out, x.h.nameOf(k))
 		}
 		slices.Sort(out)
 		return out
 	}
 	var out []verdict.Exhibit
 	for s := range x.reads {
-		ex := verdict.Exhibit{Txn: x.e.txnOf(s), Reads: names(x.reads[s]), Writes: names(x.writes[s])}
+		ex := verdict.Exhibit{Txn: x.h.txnOf(s), Reads: names(x.reads[s]), Writes: names(x.writes[s])}
 		for k := range x.reads[s] {
-			if x.e.in.perKey.At(k).isListKey() && x.e.writesTo(x.e.slotTx[s], k) {
-				ex.All = append(ex.All, x.e.in.nameOf(k)) // its read may follow its own append
+			if x.h.perKey.At(k).isListKey() && x.h.writesTo(x.h.slotTx[s], k) {
+				ex.All = append(ex.All, x.h.nameOf(k)) // its read may follow its own append
 			}
 		}
-		for i, c := range x.e.in.sequences[x.e.slotTx[s]] {
-			if x.reads[s][x.e.in.cells.At(c).key] && x.open(s, c) {
-				ex.Open = append(ex.Open, x.e.in.placesOf[x.e.slotTx[s]][i])
+		for i, c := range x.h.sequences[x.h.slotTx[s]] {
+			if x.reads[s][x.h.cells.At(c).key] && x.open(s, c) {
+				ex.Open = append(ex.Open, x.h.placesOf[x.h.slotTx[s]][i])
 			}
 		}
-		if t := x.e.in.txns.At(x.e.slotTx[s]); t.open && t.doubt != tookEffect { // any read may be why it did not
+		if t := x.h.txns.At(x.h.slotTx[s]); t.open && t.doubt != tookEffect { // any read may be why it did not
 			ex.All = append(ex.All, ex.Reads...)
 		}
 		slices.Sort(ex.All)
@@ -619,9 +617,9 @@ func (x *exhibits) appenders() []verdict.Exhibit {
 	var out []verdict.Exhibit
 	for _, ks := range x.reads {
 		for k := range ks {
-			if p := x.e.in.perKey.At(k); p.isListKey() && !appended[k] {
+			if p := x.h.perKey.At(k); p.isListKey() && !appended[k] {
 				appended[k] = true
-				out = append(out, p.changes(x.e.in.nameOf(k)))
+				out = append(out, p.changes(x.h.nameOf(k)))
 			}
 		}
 	}
@@ -646,8 +644,8 @@ func (x *exhibits) everything() {
 		for _, v := range x.s.writes(s) {
 			x.write(s, tab.At(v).Key)
 		}
-		for _, c := range x.e.in.slab(x.e.in.txns.At(x.e.slotTx[s]).reads) {
-			x.read(s, x.e.in.cells.At(c).key)
+		for _, c := range x.h.slab(x.h.txns.At(x.h.slotTx[s]).reads) {
+			x.read(s, x.h.cells.At(c).key)
 		}
 	}
 }
@@ -733,8 +731,8 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		shown, proved = e.violated(c, x)
 	}
 	if !proved && !counts {
-		c.notRealTime = true // times alone say violated
-		if e.first != none { // what it would be read again from is not all
+		c.notRealTime = true   // times alone say violated
+		if e.h.first != none { // what it would be read again from is not all
 			c.unproved++
 		} else {
 			e.retreat(c, f)
@@ -758,7 +756,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	case proved:
 		v.Exhibits = e.withMakers(x.list())
 	default:
-		for id := range e.in.indexOf {
+		for id := range e.h.indexOf {
 			v.Evidence = append(v.Evidence, verdict.TxnID(id))
 		}
 	}
@@ -787,7 +785,7 @@ func (e *Engine) exhibited(c *check, f *constraint.Violation) *exhibits {
 	for i := range f.Cases {
 		f.Cases[i], _ = collapse(c.poly, f.Cases[i], nil)
 	}
-	x := newExhibits(e, c.strand)
+	x := newExhibits(e.h, c.strand)
 	for _, list := range append([][]graph.Edge{f.Cycle, f.Rest}, f.Cases...) {
 		first := version.Slot(none) // of a run along a session
 		for i, ed := range list {
@@ -846,17 +844,17 @@ func (e *Engine) tell(c *check, v verdict.Violation) {
 // is not checked: what followed what in a list still holds, say, but there is no evidence of it that says so.
 func (e *Engine) unprovable(v *verdict.Violation) bool {
 	rests := func(index ordinal, key string) bool {
-		k := e.in.keyNumber(key)
-		p := e.in.perKey.At(k)
-		read := func(c cellID) bool { return e.in.cells.At(c).key == k }
-		return p.appended && !p.isListKey() && slices.ContainsFunc(e.in.external(index), read)
+		k := e.h.keyNumber(key)
+		p := e.h.perKey.At(k)
+		read := func(c cellID) bool { return e.h.cells.At(c).key == k }
+		return p.appended && !p.isListKey() && slices.ContainsFunc(e.h.external(index), read)
 	}
 	for _, x := range v.Exhibits {
-		if int(x.Txn) >= len(e.in.indexOf) || e.in.indexOf[x.Txn] == none { // at hand, or aborted
+		if int(x.Txn) >= len(e.h.indexOf) || e.h.indexOf[x.Txn] == none { // at hand, or aborted
 			continue
 		}
 		if slices.ContainsFunc(slices.Concat(x.Reads, x.All),
-			func(key string) bool { return rests(e.in.indexOf[x.Txn], key) }) {
+			func(key string) bool { return rests(e.h.indexOf[x.Txn], key) }) {
 			e.blocked++
 			return true
 		}
@@ -874,7 +872,7 @@ func canonical(v verdict.Violation) string {
 // violation puts a polygraph's finding in terms of transactions.
 func (e *Engine) violation(c *check, f *constraint.Violation) verdict.Violation {
 	v := verdict.Violation{Kind: verdict.Cycle, Level: c.level, Read: -1,
-		ClockDependent: c.timed && f.Assumed && !e.in.instants}
+		ClockDependent: c.timed && f.Assumed && !e.h.instants}
 	if len(f.Cycle) == 0 {
 		v.Kind = verdict.Unsatisfiable
 	}
@@ -925,9 +923,9 @@ func tellerOf(e *Engine, p *constraint.Polygraph, f *constraint.Violation) *tell
 func (t *teller) edges(walk []graph.Edge, because map[int][]graph.Edge, depth int) []verdict.Edge {
 	var out []verdict.Edge
 	for i, ed := range walk {
-		v := verdict.Edge{From: t.e.txnOf(t.p.SlotOf(ed.From)), To: t.e.txnOf(t.p.SlotOf(ed.To)), Type: ed.Type, Why: ed.Why}
+		v := verdict.Edge{From: t.e.h.txnOf(t.p.SlotOf(ed.From)), To: t.e.h.txnOf(t.p.SlotOf(ed.To)), Type: ed.Type, Why: ed.Why}
 		if ed.Key != none {
-			v.Key = t.e.in.nameOf(ed.Key)
+			v.Key = t.e.h.nameOf(ed.Key)
 		}
 		if b := because[i]; b != nil {
 			v.Because = t.edges(b, nil, depth)
@@ -1015,7 +1013,7 @@ func (e *Engine) reread(c *check, x *exhibits, slots []version.Slot, b *budget.B
 	old := slots
 	sessions, fresh := map[sessionID]sessionID{}, sessionID(0)
 	for _, o := range slots {
-		t := e.in.txns.At(e.slotTx[o])
+		t := e.h.txns.At(e.h.slotTx[o])
 		session, ok := sessions[t.session]
 		if !ok || t.base { // a base's is forgotten
 			session = fresh
@@ -1090,7 +1088,7 @@ func (e *Engine) reread(c *check, x *exhibits, slots []version.Slot, b *budget.B
 		}
 	}
 	for _, o := range x.s.ruledOut { // what does so is kept; see against
-		if slot, ok := renamed[o]; ok && e.in.txns.At(e.slotTx[o]).doubt == uncertain {
+		if slot, ok := renamed[o]; ok && e.h.txns.At(e.h.slotTx[o]).doubt == uncertain {
 			s.impossible(slot)
 		}
 	}
@@ -1101,11 +1099,11 @@ func (e *Engine) reread(c *check, x *exhibits, slots []version.Slot, b *budget.B
 		}
 	}
 	for _, ch := range x.s.choices {
-		if !x.reads[ch.slot][ch.key] || e.reads.Stopped() {
+		if !x.reads[ch.slot][ch.key] || e.h.reads.Stopped() {
 			continue
 		}
 		if cands, all := e.renamedCandidates(s, x, versions, ch.slot, ch.key); all {
-			s.choose(renamed[ch.slot], ch.key, cands, ch.guarded && e.in.txns.At(e.slotTx[ch.slot]).doubt == uncertain)
+			s.choose(renamed[ch.slot], ch.key, cands, ch.guarded && e.h.txns.At(e.h.slotTx[ch.slot]).doubt == uncertain)
 		}
 	}
 	s.settle()
@@ -1114,8 +1112,8 @@ func (e *Engine) reread(c *check, x *exhibits, slots []version.Slot, b *budget.B
 
 // basesFirst puts the transactions of Engine.Base where their times are.
 func (e *Engine) basesFirst(slots []version.Slot) []version.Slot {
-	if e.first != none {
-		at := func(s version.Slot) *txn { return e.in.txns.At(e.slotTx[s]) }
+	if e.h.first != none {
+		at := func(s version.Slot) *txn { return e.h.txns.At(e.h.slotTx[s]) }
 		slices.SortStableFunc(slots, func(a, b version.Slot) int {
 			x, y := at(a), at(b)
 			switch {
@@ -1135,8 +1133,8 @@ func (e *Engine) basesFirst(slots []version.Slot) []version.Slot {
 // renamedPrev is the last kept transaction before t, of unknown outcome, in its
 // session.
 func (e *Engine) renamedPrev(t *txn, renamed map[version.Slot]version.Slot) version.Slot {
-	for i := t.prev; i != none; i = e.in.txns.At(i).prev {
-		if s, ok := renamed[e.in.txns.At(i).slot]; ok {
+	for i := t.prev; i != none; i = e.h.txns.At(i).prev {
+		if s, ok := renamed[e.h.txns.At(i).slot]; ok {
 			return s
 		}
 	}
@@ -1145,8 +1143,8 @@ func (e *Engine) renamedPrev(t *txn, renamed map[version.Slot]version.Slot) vers
 
 // showsOrder: the longest list of k is kept.
 func (x *exhibits) showsOrder(k version.Key) bool {
-	lk := x.e.lists[k]
-	return lk != nil && lk.reader != none && x.reads[x.e.in.txns.At(lk.reader).slot][k]
+	lk := x.h.listKeys[k]
+	return lk != nil && lk.reader != none && x.reads[x.h.txns.At(lk.reader).slot][k]
 }
 
 // renamedCandidates are the candidates of a read in a strand that holds the
@@ -1204,8 +1202,8 @@ func (e *Engine) distrust(c *check, f *constraint.Violation) bool {
 	for _, list := range slices.Concat([][]graph.Edge{f.Cycle, f.Rest}, f.Cases) {
 		for _, ed := range list {
 			for _, n := range [2]graph.Node{ed.From, ed.To} {
-				if t := e.in.txns.At(e.slotTx[c.poly.SlotOf(n)]); ed.Type == verdict.RT && !t.base {
-					e.in.last[t.session].distrusted, blamed = true, true
+				if t := e.h.txns.At(e.h.slotTx[c.poly.SlotOf(n)]); ed.Type == verdict.RT && !t.base {
+					e.h.last[t.session].distrusted, blamed = true, true
 				}
 			}
 		}
@@ -1213,16 +1211,16 @@ func (e *Engine) distrust(c *check, f *constraint.Violation) bool {
 	if !blamed {
 		return false
 	}
-	for i := range ordinal(e.in.txns.Len()) {
-		if t := e.in.txns.At(i); t.timed && !t.base && e.in.last[t.session].distrusted {
+	for i := range ordinal(e.h.txns.Len()) {
+		if t := e.h.txns.At(i); t.timed && !t.base && e.h.last[t.session].distrusted {
 			t.timed = false
-			e.in.timed--
-			if e.in.untimed++; int(i) < e.in.seeds {
-				e.in.untimedSeeds++
+			e.h.timed--
+			if e.h.untimed++; int(i) < e.h.seeds {
+				e.h.untimedSeeds++
 			}
 		}
 	}
-	return e.prunable()
+	return e.h.prunable()
 }
 
 // rereadsMax is how often the history is read again before no clock is distrusted any more.
@@ -1249,16 +1247,16 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 	tab := &e.main.tab
 	var cands [][]version.ID // they may ask for initial versions, which are copied with the others
 	for _, ch := range e.main.choices {
-		if e.reads.Stopped() {
+		if e.h.reads.Stopped() {
 			break
 		}
 		cands = append(cands, s.candidates(ch.slot, ch.key))
 	}
 	next := version.ID(0)
 	var late [2][]func()
-	for slot := range version.Slot(len(e.slotTx)) {
+	for slot := range version.Slot(len(e.h.slotTx)) {
 		reads := e.main.reads(slot)
-		s.add(e.txnFor(e.in.txns.At(e.slotTx[slot])), len(reads), len(e.main.writes(slot)))
+		s.add(e.txnFor(e.h.txns.At(e.h.slotTx[slot])), len(reads), len(e.main.writes(slot)))
 		for ; next < version.ID(tab.Len()); next++ {
 			if ver := tab.At(next); ver.Kind != version.Written {
 				s.source(ver.Key, ver.Kind)
@@ -1303,12 +1301,12 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 // those uncertain transactions did not take effect of which a read was not
 // checked; then c is judged by that.
 func (e *Engine) doesWithout(c *check) bool {
-	if !e.closed {
+	if !e.h.closed {
 		return false
 	}
 	s := e.copy(e.config(c, c.timed && !c.noTimes, true))
 	for _, r := range e.doubtful {
-		s.impossible(e.in.txns.At(r.index).slot)
+		s.impossible(e.h.txns.At(r.index).slot)
 	}
 	s.finish(false)
 	p := s.polys[0]
@@ -1321,14 +1319,14 @@ func (e *Engine) doesWithout(c *check) bool {
 
 // result is the verdict on one level.
 func (e *Engine) result(c *check) verdict.Result {
-	if c.single && e.in.several {
+	if c.single && e.h.several {
 		return verdict.Result{Level: c.level, Outcome: verdict.NotApplicable}
 	}
-	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.in.timed == 0, Stats: c.poly.Stats,
+	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.h.timed == 0, Stats: c.poly.Stats,
 		Unexplained: c.poly.Unexplained,
 		Partial:     e.opt.Coverage == record.CoveragePartial}
 	if c.timed {
-		r.Disbelieved = e.in.disbelieved
+		r.Disbelieved = e.h.disbelieved
 	}
 	if most := c.poly.MaxFound; !e.opt.Online && most > 0 {
 		r.Unexplained += max(0, c.poly.Found-most)
@@ -1350,35 +1348,16 @@ func (e *Engine) result(c *check) verdict.Result {
 		if e.opt.Proof && !e.opt.Online {
 			r.Order = c.poly.Order()
 			for i := range r.Order {
-				r.Order[i].Txn = e.txnOf(version.Slot(r.Order[i].Txn))
+				r.Order[i].Txn = e.h.txnOf(version.Slot(r.Order[i].Txn))
 			}
 		}
 	}
 	return r
 }
 
-// pending is how many of some reads, and suspects, are not decided as yet. What is not known when no writer can come any
-// more is open for good, though the input's end may decide it: a monitor's has none.
-func (e *Engine) pending(reads ...[]pendingRead) (n int) {
-	if e.closed {
-		return 0
-	}
-	for _, r := range slices.Concat(reads...) {
-		if e.deadline(r.index) >= e.watermark {
-			n++
-		}
-	}
-	for _, s := range e.in.suspects {
-		if i := e.in.indexOf[s.v.Txns[0]]; i != none && e.deadline(i) >= e.watermark {
-			n++
-		}
-	}
-	return n
-}
-
 // left says in r why something is left open of c's level, if anything is, and how much.
 func (e *Engine) left(c *check, r *verdict.Result) {
-	notChecked := e.in.skipped + e.blocked + len(e.atClose) + len(e.in.suspects)
+	notChecked := e.h.skipped + e.blocked + len(e.atClose) + len(e.h.suspects)
 	if c.partly {
 		notChecked++
 	}
@@ -1390,7 +1369,7 @@ func (e *Engine) left(c *check, r *verdict.Result) {
 	case c.unproved > 0:
 		r.Reason, r.Count = verdict.Forgotten, c.unproved
 	case notChecked > 0 && (r.Outcome == verdict.Violated || notChecked != len(e.doubtful) || !e.doesWithout(c)):
-		r.Reason, r.Count, r.Pending = verdict.NotChecked, notChecked, e.pending(e.atClose, e.doubtful)
-		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.in.total)))
+		r.Reason, r.Count, r.Pending = verdict.NotChecked, notChecked, e.h.pending(e.atClose, e.doubtful)
+		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.h.total)))
 	}
 }

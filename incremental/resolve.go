@@ -13,7 +13,7 @@ import (
 // slots being there. One of unknown outcome waits until somebody may have read
 // from it.
 func (e *Engine) admit(index ordinal) {
-	t := e.in.txns.At(index)
+	t := e.h.txns.At(index)
 	if t.slot != none {
 		return
 	}
@@ -26,7 +26,7 @@ func (e *Engine) admit(index ordinal) {
 	for _, s := range e.strands {
 		s.holds = e.holds(s)
 	}
-	for _, c := range e.in.slab(t.writes) {
+	for _, c := range e.h.slab(t.writes) {
 		e.write(index, c)
 	}
 	if e.opt.Online || t.doubt != uncertain { // in batch those come last
@@ -42,21 +42,21 @@ func (e *Engine) admit(index ordinal) {
 // does when all is known: one anomaly would be found twice.
 func (e *Engine) wakeReaders(index ordinal) {
 	var others []pendingRead
-	for _, c := range e.in.slab(e.in.txns.At(index).writes) {
+	for _, c := range e.h.slab(e.h.txns.At(index).writes) {
 		others = e.wake(c, others)
 	}
 	for _, r := range others {
-		e.resolve(r.index, e.waitedFor(r.index, r.cell))
+		e.resolve(r.index, e.h.waitedFor(r.index, r.cell))
 	}
 }
 
 // resolveAll resolves a transaction's reads.
 func (e *Engine) resolveAll(index ordinal) {
-	t := e.in.txns.At(index)
+	t := e.h.txns.At(index)
 	if t.open {
 		e.judgeFaults(index)
 	}
-	for _, c := range e.in.slab(t.reads) {
+	for _, c := range e.h.slab(t.reads) {
 		e.resolve(index, c)
 	}
 	e.resolveRepeats(index)
@@ -64,11 +64,11 @@ func (e *Engine) resolveAll(index ordinal) {
 
 // judgeFaults says what a transaction of unknown outcome breaks by itself.
 func (e *Engine) judgeFaults(index ordinal) {
-	faults := e.in.faults[index]
+	faults := e.h.faults[index]
 	if len(faults) == 0 {
 		return
 	}
-	if e.in.txns.At(index).doubt == uncertain {
+	if e.h.txns.At(index).doubt == uncertain {
 		least := verdict.LIN
 		for _, f := range faults {
 			if least == verdict.LIN || least.Implies(f.v.Level) {
@@ -84,7 +84,7 @@ func (e *Engine) judgeFaults(index ordinal) {
 		}
 		e.report(f.v)
 	}
-	delete(e.in.faults, index)
+	delete(e.h.faults, index)
 }
 
 // suspend: index, which is uncertain, can't have taken effect, or it is as report
@@ -101,7 +101,7 @@ func (e *Engine) impossible(index ordinal, base verdict.Level) {
 		e.weak.ruleOut(index, base)
 	}
 	for _, s := range e.strands {
-		s.impossible(e.in.txns.At(index).slot)
+		s.impossible(e.h.txns.At(index).slot)
 	}
 }
 
@@ -118,7 +118,7 @@ func (e *Engine) settle() {
 // nothing but sessions would order the blocks of all that wait: every two of a key would
 // be a pair to be kept, and to be looked at again at each read that is decided.
 func (e *Engine) holds(s *strand) bool {
-	return e.opt.Online && !e.Unique() && (!e.closed || e.giving) && s.untimed && len(s.polys) > 0
+	return e.opt.Online && !e.h.unique() && (!e.h.closed || e.h.giving) && s.untimed && len(s.polys) > 0
 }
 
 // settleHeld gives the polygraphs the blocks of transactions whose reads are known,
@@ -126,7 +126,7 @@ func (e *Engine) holds(s *strand) bool {
 func (e *Engine) settleHeld(watermark int64) {
 	for _, s := range e.strands {
 		if e.holds(s) {
-			s.settleOf(func(w version.Slot) bool { return e.deadline(e.slotTx[w]) < watermark })
+			s.settleOf(func(w version.Slot) bool { return e.h.deadline(e.h.slotTx[w]) < watermark })
 		} else {
 			s.settle()
 		}
@@ -135,7 +135,7 @@ func (e *Engine) settleHeld(watermark int64) {
 
 // enter gives a transaction its slot.
 func (e *Engine) enter(index ordinal) {
-	t := e.in.txns.At(index)
+	t := e.h.txns.At(index)
 	reads, writes := t.reads.len(), t.writes.len()
 	if e.plain {
 		reads, writes = 0, 0
@@ -144,7 +144,7 @@ func (e *Engine) enter(index ordinal) {
 		slot := s.add(e.txnFor(t), reads, writes)
 		if i == 0 {
 			t.slot = slot
-			e.slotTx = append(e.slotTx, index)
+			e.h.slotTx = append(e.h.slotTx, index)
 		}
 	}
 	if e.weak != nil {
@@ -158,12 +158,12 @@ func (e *Engine) txnFor(t *txn) strandTxn {
 		uncertain: t.doubt == uncertain, prev: none}
 	if t.base {
 		x.base, x.first, x.timed = true, none, false
-		if t.timed && t.end <= e.in.txns.At(e.slotTx[e.first]).end {
-			x.first = e.first
+		if t.timed && t.end <= e.h.txns.At(e.h.slotTx[e.h.first]).end {
+			x.first = e.h.first
 		}
 	}
 	if t.prev != none {
-		x.prev = e.in.txns.At(t.prev).slot
+		x.prev = e.h.txns.At(t.prev).slot
 	}
 	return x
 }
@@ -171,12 +171,12 @@ func (e *Engine) txnFor(t *txn) strandTxn {
 // write makes the version of a final write; the elements that a transaction
 // appended to a list are one.
 func (e *Engine) write(index ordinal, c cellID) {
-	t, cl := e.in.txns.At(index), e.in.cells.At(c)
-	if e.alone(cl.key) || e.plain && !e.in.perKey.At(cl.key).appended {
+	t, cl := e.h.txns.At(index), e.h.cells.At(c)
+	if e.h.alone(cl.key) || e.plain && !e.h.perKey.At(cl.key).appended {
 		return
 	}
 	v := version.ID(none)
-	if e.in.perKey.At(cl.key).appended {
+	if e.h.perKey.At(cl.key).appended {
 		v = e.main.writeOf(t.slot, cl.key) // of an element before
 	}
 	if v == none {
@@ -192,29 +192,15 @@ func (e *Engine) write(index ordinal, c cellID) {
 	}
 }
 
-// alone: no other transaction touches the key, so that its versions order
-// nothing.
-func (e *Engine) alone(k version.Key) bool { return !e.opt.Online && !e.in.perKey.At(k).shared }
-
-// readCell is what a transaction's external read of k found, or none.
-func (e *Engine) readCell(index ordinal, k version.Key) cellID {
-	for _, c := range e.in.slab(e.in.txns.At(index).reads) {
-		if e.in.cells.At(c).key == k {
-			return c
-		}
-	}
-	return none
-}
-
 // wake resolves the reads that waited for a value's writer, of transactions that overwrote
 // it, and appends the others to dst.
 func (e *Engine) wake(c cellID, dst []pendingRead) []pendingRead {
-	cl := e.in.cells.At(c)
-	if cl.waiting != none && (!e.opt.Online || e.Unique() && !e.common(cl)) {
+	cl := e.h.cells.At(c)
+	if cl.waiting != none && (!e.opt.Online || e.h.unique() && !e.h.common(cl)) {
 		key := cl.key
-		e.in.release(c, func(index ordinal) {
-			if e.writesTo(index, key) {
-				e.resolve(index, e.waitedFor(index, c))
+		e.h.release(c, func(index ordinal) {
+			if e.h.writesTo(index, key) {
+				e.resolve(index, e.h.waitedFor(index, c))
 			} else {
 				dst = append(dst, pendingRead{index, c})
 			}
@@ -223,86 +209,52 @@ func (e *Engine) wake(c cellID, dst []pendingRead) []pendingRead {
 	return dst
 }
 
-// writesTo tells whether a transaction wrote a key.
-func (e *Engine) writesTo(index ordinal, k version.Key) bool {
-	return slices.ContainsFunc(e.in.slab(e.in.txns.At(index).writes),
-		func(c cellID) bool { return e.in.cells.At(c).key == k })
-}
-
-// waitedFor is index's read that waited for c: of c itself, or of a list with
-// that element.
-func (e *Engine) waitedFor(index ordinal, c cellID) cellID {
-	for _, r := range e.in.slab(e.in.txns.At(index).reads) {
-		if r == c {
-			return c
-		}
-	}
-	if slices.Contains(e.in.sequences[index], c) {
-		return c
-	}
-	return e.readCell(index, e.in.cells.At(c).key)
-}
-
 // resolve finds the version that a transaction's external read of a cell saw,
 // if that is decided, and tells the strands.
 func (e *Engine) resolve(index ordinal, c cellID) {
 	// else it may turn out a list
-	if e.saysNothing(c) && !(e.in.perKey.At(e.in.cells.At(c).key).bare() && e.in.isNothing(c)) {
+	if e.h.saysNothing(c) && !(e.h.perKey.At(e.h.cells.At(c).key).bare() && e.h.isNothing(c)) {
 		return
 	}
-	if e.opt.Online && !e.closed && (!e.Unique() || e.common(e.in.cells.At(c))) {
+	if e.opt.Online && !e.h.closed && (!e.h.unique() || e.h.common(e.h.cells.At(c))) {
 		e.wait(index, c) // for all candidates
 		return
 	}
 	e.decide(index, c)
 }
 
-// mayCome: somebody may have written what is read whose record is still to come.
-func (e *Engine) mayCome() bool { return e.opt.Online && !e.closed && !e.closedSet }
-
-// common: the value is one that many write, as they delete what is there or put it back to what it was:
-// null, the empty list, and what every key is known to hold at first. That values are unique is not said of it.
-func (e *Engine) common(cl *cell) bool { return cl.about&e.in.common != 0 }
-
-// saysNothing: with partial coverage an unseen writer may have deleted the key, or put back what it held at
-// first. Nobody unseen is presumed to do so to lists; a key that is one and written, too, is not checked.
-func (e *Engine) saysNothing(c cellID) bool {
-	cl := e.in.cells.At(c)
-	return e.lossy(cl.key) && !e.in.perKey.At(cl.key).appended && e.common(cl)
-}
-
 // decide finds the version of a read of which all that will be known is known,
 // or its candidates.
 func (e *Engine) decide(index ordinal, c cellID) {
-	cl := e.in.cells.At(c)
-	key := e.in.perKey.At(cl.key)
+	cl := e.h.cells.At(c)
+	key := e.h.perKey.At(cl.key)
 	switch {
-	case e.saysNothing(c):
+	case e.h.saysNothing(c):
 		return
-	case (!e.UnseenUnique() || e.opt.UnseenAsSeen && e.in.replaced && key.isListKey()) && e.lossy(cl.key):
+	case (!e.h.unseenUnique() || e.opt.UnseenAsSeen && e.h.replaced && key.isListKey()) && e.h.lossy(cl.key):
 		if cl.about&(hasOthers|isList) != 0 || cl.final != none {
 			e.block(index, c) // an unseen transaction may have written it as well
 		}
 		return
-	case e.unknowable(cl.key):
+	case e.h.unknowable(cl.key):
 		e.block(index, c)
 		return
 	case key.isListKey():
 		e.decideList(index, c)
 		return
 	}
-	w, several := e.onlyWriter(index, c)
+	w, several := e.h.onlyWriter(index, c)
 	switch {
-	case several && e.mayCome():
+	case several && e.h.mayCome():
 		e.wait(index, c)
-	case w != none && e.turnsOut(c): // it may be what the key held at first as well
+	case w != none && e.h.turnsOut(c): // it may be what the key held at first as well
 		e.atClose = append(e.atClose, pendingRead{index, c})
-	case several && e.unseens(c):
+	case several && e.h.unseens(c):
 	case several:
 		e.decideAmong(index, c)
 	case w != none:
 		e.readFrom(index, w, c)
-	case !e.mayCome() || e.Unique() && e.exposed(index, c):
+	case !e.h.mayCome() || e.h.unique() && e.h.exposed(index, c):
 		e.absent(index, c)
 	default:
 		e.wait(index, c)
@@ -312,82 +264,48 @@ func (e *Engine) decide(index ordinal, c cellID) {
 // block counts a read that can't be decided. One that only the weak levels know
 // of, as its key was read before, leaves the others decided.
 func (e *Engine) block(index ordinal, c cellID) {
-	if e.in.sequences != nil && e.readCell(index, e.in.cells.At(c).key) != c {
+	if e.h.sequences != nil && e.h.readCell(index, e.h.cells.At(c).key) != c {
 		e.weak.blocked++
 		return
 	}
 	e.blocked++
 }
 
-// onlyWriter is the only transaction other than index that the value can be
-// from, or none; several tells that there is more than one possibility, the
-// initial state and unseen writers counted.
-func (e *Engine) onlyWriter(index ordinal, c cellID) (w ordinal, several bool) {
-	w = none
-	n := 0
-	if cl := e.in.cells.At(c); cl.final != none && cl.more == none { // nearly always
-		if cl.final != index {
-			w, n = cl.final, 1
-		}
-	} else {
-		for x := range e.in.writersOf(c) {
-			if x != index {
-				w = x
-				n++
-			}
-			if n == 2 {
-				break
-			}
-		}
-	}
-	if n > 0 && e.mayBeInitial(e.in.cells.At(c)) {
-		n++
-	}
-	return w, n > 1
-}
-
 // readFrom takes in that index read what w, and no other, can have written.
 func (e *Engine) readFrom(index, w ordinal, c cellID) {
-	t := e.in.txns.At(index)
+	t := e.h.txns.At(index)
 	if t.doubt == uncertain {
 		e.decideAmong(index, c)
 		return
 	}
-	if !e.arrived(w) {
+	if !e.h.arrived(w) {
 		e.wait(index, c)
 		return
 	}
 	e.tookEffect(w, pendingRead{index, c})
-	switch x := e.in.txns.At(w); {
+	switch x := e.h.txns.At(w); {
 	case x.slot != none && e.plain:
 		e.readWeak(index, c, x.slot)
-	case x.slot != none && e.in.cells.At(c).final == w && e.in.cells.At(c).version != none:
-		e.read(index, c, e.in.cells.At(c).version)
-	case x.slot != none && e.main.writeOf(x.slot, e.in.cells.At(c).key) != none:
-		e.read(index, c, e.main.writeOf(x.slot, e.in.cells.At(c).key))
+	case x.slot != none && e.h.cells.At(c).final == w && e.h.cells.At(c).version != none:
+		e.read(index, c, e.h.cells.At(c).version)
+	case x.slot != none && e.main.writeOf(x.slot, e.h.cells.At(c).key) != none:
+		e.read(index, c, e.main.writeOf(x.slot, e.h.cells.At(c).key))
 	case e.opt.Online:
 		e.wait(index, c)
 	default: // the writer has a later slot and will wake it
-		e.in.wait(c, index)
+		e.h.wait(c, index)
 	}
-}
-
-// arrived: it is w's turn, or past it, to be admitted. Online its predecessors
-// have been.
-func (e *Engine) arrived(w ordinal) bool {
-	x := e.in.txns.At(w)
-	return !x.open || x.arrived || !e.opt.Online
 }
 
 // tookEffect: a transaction that is in the history read from w, so w is in the
 // history, whatever its client knows.
 func (e *Engine) tookEffect(w ordinal, by pendingRead) {
-	x := e.in.txns.At(w)
+	x := e.h.txns.At(w)
 	if !x.open {
 		return
 	}
-	if _, ok := e.vouchers[w]; !ok {
-		e.vouchers[w] = by
+	if _, ok := e.h.vouchers[w]; !ok {
+		e.h.vouchers[w] = by
 	}
 	if x.doubt == tookEffect {
 		return
@@ -399,7 +317,7 @@ func (e *Engine) tookEffect(w ordinal, by pendingRead) {
 			s.include(x.slot)
 		}
 		if e.weak != nil {
-			e.appendedTo(x, func(k version.Key) { e.weak.Appended(k, x.slot) })
+			e.h.eachAppended(x, func(k version.Key) { e.weak.Appended(k, x.slot) })
 		}
 		e.settleClaims(w)
 		e.settleDoubts(w)
@@ -430,7 +348,7 @@ func (e *Engine) settleDoubts(w ordinal) {
 
 // mayHaveTakenEffect: somebody may have read from w.
 func (e *Engine) mayHaveTakenEffect(w ordinal) {
-	if x := e.in.txns.At(w); x.open && x.doubt == unread {
+	if x := e.h.txns.At(w); x.open && x.doubt == unread {
 		x.doubt = uncertain
 		if e.opt.Online {
 			e.admit(w)
@@ -441,20 +359,20 @@ func (e *Engine) mayHaveTakenEffect(w ordinal) {
 // decideAmong tells the strands of a read with several candidates, or of an
 // uncertain transaction's.
 func (e *Engine) decideAmong(index ordinal, c cellID) {
-	if !e.opt.Online && !e.closedSet {
+	if !e.opt.Online && !e.h.closedSet {
 		e.deferred = append(e.deferred, pendingRead{index, c})
 		return
 	}
-	cl := e.in.cells.At(c)
-	if e.opt.Initial == record.InitialAny && e.unmade(cl) && !e.in.perKey.At(cl.key).isListKey() {
+	cl := e.h.cells.At(c)
+	if e.opt.Initial == record.InitialAny && e.h.unmade(cl) && !e.h.perKey.At(cl.key).isListKey() {
 		if !e.becomesInitial(index, c) {
 			e.notInitial(index, c)
 			return
 		}
-		e.showsInitial(index, cl.key)
+		e.h.showsInitial(index, cl.key)
 	}
-	for w := range e.in.writersOf(c) {
-		if !e.reads.Take(candidateSteps) {
+	for w := range e.h.writersOf(c) {
+		if !e.h.reads.Take(candidateSteps) {
 			e.block(index, c)
 			return
 		}
@@ -470,17 +388,17 @@ func (e *Engine) choose(index ordinal, c cellID) {
 	if e.weak != nil {
 		e.weak.choices = append(e.weak.choices, pendingRead{index, c})
 	}
-	if e.readCell(index, e.in.cells.At(c).key) != c {
+	if e.h.readCell(index, e.h.cells.At(c).key) != c {
 		return // polygraphs know of a key's first read only
 	}
 	e.separate()
-	t := e.in.txns.At(index)
+	t := e.h.txns.At(index)
 	var cands []version.ID
 	if slices.ContainsFunc(e.checks, func(c *check) bool { return !c.poly.Budget.Ended() }) { // else nobody looks at them
 		cands = e.candidates(index, c)
 	}
 	for _, s := range e.strands {
-		s.choose(t.slot, e.in.cells.At(c).key, cands, t.doubt == uncertain)
+		s.choose(t.slot, e.h.cells.At(c).key, cands, t.doubt == uncertain)
 	}
 }
 
@@ -488,25 +406,25 @@ func (e *Engine) choose(index ordinal, c cellID) {
 // value's admitted writers, by line and slot, and the initial one before them.
 func (e *Engine) candidates(index ordinal, c cellID) []version.ID {
 	var out []version.ID
-	cl := e.in.cells.At(c)
-	if e.in.perKey.At(cl.key).isListKey() {
+	cl := e.h.cells.At(c)
+	if e.h.perKey.At(cl.key).isListKey() {
 		if cl.about&isList != 0 {
-			return append(out, e.lastRecorded(e.in.elementsOf(c).elements, cl.key))
+			return append(out, e.lastRecorded(e.h.elementsOf(c).elements, cl.key))
 		}
 		return append(out, e.initialVersion(cl.key))
 	}
-	if w, _ := e.onlyWriter(index, c); w == none {
+	if w, _ := e.h.onlyWriter(index, c); w == none {
 		if v := e.main.tab.InitialOf(cl.key); v != none {
 			out = append(out, v)
 		}
 		return out
 	}
-	if e.mayBeInitial(cl) && !e.lossy(cl.key) {
+	if e.h.mayBeInitial(cl) && !e.h.lossy(cl.key) {
 		out = append(out, e.initialVersion(cl.key))
 	}
 	n := len(out)
-	for w := range e.in.writersOf(c) {
-		if x := e.in.txns.At(w); w != index && x.slot != none {
+	for w := range e.h.writersOf(c) {
+		if x := e.h.txns.At(w); w != index && x.slot != none {
 			v := cl.version
 			if cl.final != w || v == none {
 				v = e.main.writeOf(x.slot, cl.key)
@@ -517,12 +435,9 @@ func (e *Engine) candidates(index ordinal, c cellID) []version.ID {
 		}
 	}
 	e.main.byLine(out[n:])
-	e.reads.Use(candidateSteps * len(out))
+	e.h.reads.Use(candidateSteps * len(out))
 	return out
 }
-
-// candidateSteps is what it costs to look at a possible writer of a read, or to put it in its place among the others.
-const candidateSteps = 4
 
 // separate gives each polygraph a strand of its own, as levels may find
 // different writers for the same read.
@@ -551,82 +466,9 @@ func (e *Engine) separate() {
 // wait keeps a read until somebody writes c, or nobody can any more. c is what
 // was read, or an element of it.
 func (e *Engine) wait(index ordinal, c cellID) {
-	e.in.wait(c, index)
-	e.waiting = append(e.waiting, waitingRead{index, c, e.deadline(index)})
+	e.h.wait(c, index)
+	e.waiting = append(e.waiting, waitingRead{index, c, e.h.deadline(index)})
 }
-
-// unknowable: who wrote what was read of the key can't be known by what is kept of the records.
-func (e *Engine) unknowable(k version.Key) bool {
-	key := e.in.perKey.At(k)
-	return e.in.opaque || key.appended && !key.isListKey()
-}
-
-// isOpen tells whether it is not known, or not yet, who may have written what index read of c.
-func (e *Engine) isOpen(index ordinal, c cellID) bool {
-	waitsFor := func(c cellID) bool {
-		for r := range e.in.waitersOf(c) {
-			if r == index {
-				return true
-			}
-		}
-		return false
-	}
-	return e.unknowable(e.in.cells.At(c).key) || waitsFor(c) || e.in.cells.At(c).about&isList != 0 &&
-		slices.ContainsFunc(e.in.elementsOf(c).elements, waitsFor)
-}
-
-// holdsInitial tells whether every key is known to hold the cell's value at
-// first.
-func (e *Engine) holdsInitial(cl *cell) bool {
-	switch e.opt.Initial {
-	case record.InitialAbsent:
-		return cl.about&isNull != 0
-	case record.InitialZero:
-		return cl.about&isZero != 0
-	}
-	return false
-}
-
-// unmade: whoever wrote the cell's value, if anybody did, had read it there before. So the first of them read what
-// the key held at first, or what an unseen transaction wrote; and whoever else reads it may have read that.
-func (e *Engine) unmade(cl *cell) bool { return cl.about&(isMade|outside) == 0 }
-
-// unseens: an unseen writer, who has no place in any order, may have written c; another read of the same value may have
-// found another one's. So a read of it proves nothing.
-func (e *Engine) unseens(c cellID) bool {
-	cl := e.in.cells.At(c)
-	return e.lossy(cl.key) && e.unmade(cl)
-}
-
-// mayBeInitial: a read of the cell's value may be of what its key held at first, or of what an unseen
-// transaction wrote, whoever is seen to have written it. What somebody made is neither, unless the
-// initial value is declared.
-func (e *Engine) mayBeInitial(cl *cell) bool {
-	return e.holdsInitial(cl) || (e.opt.Initial == record.InitialAny || e.lossy(cl.key)) && e.unmade(cl)
-}
-
-// exposed: the only writer of the value, as values are unique, did not commit it as
-// it stands.
-func (e *Engine) exposed(index ordinal, c cellID) bool {
-	o := e.in.others(c)
-	return o.interOf(index) != none || o.aborted != verdict.NoTxn && e.UniqueAttempts()
-}
-
-// deadline is the latest end that the record of a writer of what index read can
-// carry: the writer began before index ended.
-func (e *Engine) deadline(index ordinal) int64 {
-	t := e.in.txns.At(index)
-	if e.opt.MaxTransaction == 0 {
-		return maxTime
-	}
-	wait := e.opt.MaxTransaction + e.opt.MaxSkew
-	if t.order > maxTime-wait {
-		return maxTime
-	}
-	return t.order + wait
-}
-
-const maxTime = int64(^uint64(0) >> 1)
 
 // exclusionBytes is what it takes to say that of two transactions at most one took effect.
 const exclusionBytes = 64
@@ -636,22 +478,22 @@ const exclusionBytes = 64
 // not have taken effect and read different values at most one did, and none if
 // somebody surely read another one.
 func (e *Engine) becomesInitial(index ordinal, c cellID) bool {
-	k := e.in.cells.At(c).key
-	p := e.in.perKey.At(k)
+	k := e.h.cells.At(c).key
+	p := e.h.perKey.At(k)
 	if p.initial != none {
-		return e.sameInitial(p.initial, c)
+		return e.h.sameInitial(p.initial, c)
 	}
-	t := e.in.txns.At(index)
+	t := e.h.txns.At(index)
 	if t.doubt != uncertain {
 		e.settleInitial(k, c)
 		return true
 	}
-	for _, o := range e.claims[k] {
-		if e.reads.Hold(exclusionBytes); !e.reads.Take(candidateSteps) {
+	for _, o := range e.h.claims[k] {
+		if e.h.reads.Hold(exclusionBytes); !e.h.reads.Take(candidateSteps) {
 			e.block(index, c)
 			break
 		}
-		if other := e.in.txns.At(o.index); !e.sameInitial(o.cell, c) {
+		if other := e.h.txns.At(o.index); !e.h.sameInitial(o.cell, c) {
 			for _, s := range e.strands {
 				s.exclude(t.slot, other.slot)
 			}
@@ -660,32 +502,32 @@ func (e *Engine) becomesInitial(index ordinal, c cellID) bool {
 			}
 		}
 	}
-	e.claims[k] = append(e.claims[k], pendingRead{index, c})
+	e.h.claims[k] = append(e.h.claims[k], pendingRead{index, c})
 	return true
 }
 
 // settleInitial: the key held c at first.
 func (e *Engine) settleInitial(k version.Key, c cellID) {
-	e.in.perKey.At(k).initial = c
-	if len(e.claims) == 0 {
+	e.h.perKey.At(k).initial = c
+	if len(e.h.claims) == 0 {
 		return
 	}
-	for _, o := range e.claims[k] {
-		if !e.sameInitial(o.cell, c) {
+	for _, o := range e.h.claims[k] {
+		if !e.h.sameInitial(o.cell, c) {
 			e.notInitial(o.index, o.cell)
 		}
 	}
-	delete(e.claims, k)
+	delete(e.h.claims, k)
 }
 
 // notInitial: what index, which may not have taken effect, read is not what the key held
 // at first, as it claimed; if it did, that is an anomaly.
 func (e *Engine) notInitial(index ordinal, c cellID) {
-	if e.turnsOut(c) { // that a key holds nothing and that it holds an empty list may be the same
+	if e.h.turnsOut(c) { // that a key holds nothing and that it holds an empty list may be the same
 		e.atClose = append(e.atClose, pendingRead{index, c})
 		return
 	}
-	if e.in.cells.At(c).final == index {
+	if e.h.cells.At(c).final == index {
 		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 		return
 	}
@@ -694,66 +536,42 @@ func (e *Engine) notInitial(index ordinal, c cellID) {
 
 // settleClaims: index, which read initial values, is in the history.
 func (e *Engine) settleClaims(index ordinal) {
-	for _, c := range e.in.slab(e.in.txns.At(index).reads) {
-		k := e.in.cells.At(c).key
-		if slices.Contains(e.claims[k], pendingRead{index, c}) {
+	for _, c := range e.h.slab(e.h.txns.At(index).reads) {
+		k := e.h.cells.At(c).key
+		if slices.Contains(e.h.claims[k], pendingRead{index, c}) {
 			e.settleInitial(k, c)
-			if p := e.in.perKey.At(k); p.reader != none && e.in.txns.At(p.reader).doubt == uncertain {
+			if p := e.h.perKey.At(k); p.reader != none && e.h.txns.At(p.reader).doubt == uncertain {
 				p.reader = index
 			}
 		}
 	}
 }
 
-// sameInitial: a and b are the same, or both the empty list.
-func (e *Engine) sameInitial(a, b cellID) bool {
-	if a == b || !e.in.isNothing(a) || !e.in.isNothing(b) {
-		return a == b
-	}
-	p := e.in.perKey.At(e.in.cells.At(a).key)
-	return p.appended || p.bare() && e.whole()
-}
-
-// whole: nothing more will be taken in.
-func (e *Engine) whole() bool { return !e.opt.Online || e.closed }
-
-// turnsOut: what a key held at first, if it is c, depends on whether it turns out to hold
-// lists: one holds nothing at first, and for that there are two words.
-func (e *Engine) turnsOut(c cellID) bool {
-	cl := e.in.cells.At(c)
-	p := e.in.perKey.At(cl.key)
-	if p.scalar || e.whole() {
-		return false
-	}
-	return cl.about&isEmpty != 0 || cl.about&isNull != 0 && e.opt.Initial != record.InitialAbsent &&
-		(e.opt.Initial == record.InitialZero || p.initial == none || e.in.isNothing(p.initial))
-}
-
 // absent resolves a read of a value that no other transaction wrote last.
 func (e *Engine) absent(index ordinal, c cellID) {
-	cl := e.in.cells.At(c)
-	complete := !e.lossy(cl.key)
-	o := e.in.others(c)
+	cl := e.h.cells.At(c)
+	complete := !e.h.lossy(cl.key)
+	o := e.h.others(c)
 	switch {
-	case e.unseens(c):
-	case complete && e.opt.Initial == record.InitialAny && e.unmade(cl) && e.becomesInitial(index, c):
+	case e.h.unseens(c):
+	case complete && e.opt.Initial == record.InitialAny && e.h.unmade(cl) && e.becomesInitial(index, c):
 		e.readInitial(index, c)
-	case complete && e.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.in.perKey.At(cl.key).bare() &&
+	case complete && e.h.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.h.perKey.At(cl.key).bare() &&
 		!e.becomesInitial(index, c)):
 		e.readInitial(index, c)
-	case complete && e.turnsOut(c):
+	case complete && e.h.turnsOut(c):
 		e.atClose = append(e.atClose, pendingRead{index, c})
 	case o.interOf(index) != none:
-		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
-	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !e.maybeRetried(index, o):
+		e.readAnomaly(verdict.IntermediateRead, index, c, e.h.txns.At(o.interOf(index)).id)
+	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !e.h.maybeRetried(index, o):
 		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 	case !complete || o.aborted != verdict.NoTxn: // an unseen writer, here too
-	case o.inter == index || cl.final == index && !e.holdsInitial(cl):
+	case o.inter == index || cl.final == index && !e.h.holdsInitial(cl):
 		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 	case e.opt.Initial == record.InitialAny && e.tookOwnForInitial(index, c):
-	case e.emptyList(c) && e.opt.Initial == record.InitialZero && cl.about&isNull != 0 && !e.in.perKey.At(cl.key).surely:
+	case e.h.emptyList(c) && e.opt.Initial == record.InitialZero && cl.about&isNull != 0 && !e.h.perKey.At(cl.key).surely:
 		e.block(index, c) // only if who read the empty list took effect it is one
-	case e.emptyList(c) && (e.opt.Initial == record.InitialAbsent || e.becomesInitial(index, c)):
+	case e.h.emptyList(c) && (e.opt.Initial == record.InitialAbsent || e.becomesInitial(index, c)):
 		e.readInitial(index, c)
 	default:
 		e.thinAir(index, c)
@@ -764,9 +582,9 @@ func (e *Engine) absent(index ordinal, c cellID) {
 // itself wrote later. As index read another value that nobody wrote, it is that reader who
 // read from the future, and c what the key held at first.
 func (e *Engine) tookOwnForInitial(index ordinal, c cellID) bool {
-	k := e.in.cells.At(c).key
-	p := e.in.perKey.At(k)
-	if e.in.txns.At(index).doubt == uncertain || p.initial == none || p.reader == none || e.in.cells.At(p.initial).
+	k := e.h.cells.At(c).key
+	p := e.h.perKey.At(k)
+	if e.h.txns.At(index).doubt == uncertain || p.initial == none || p.reader == none || e.h.cells.At(p.initial).
 		final != p.reader {
 		return false
 	}
@@ -774,12 +592,6 @@ func (e *Engine) tookOwnForInitial(index ordinal, c cellID) bool {
 	p.reader, p.initial = index, c
 	e.readAnomaly(verdict.FutureRead, reader, own, verdict.NoTxn)
 	return true
-}
-
-// emptyList: c is what a list holds at first, and its key is one that nobody changed.
-func (e *Engine) emptyList(c cellID) bool {
-	p := e.in.perKey.At(e.in.cells.At(c).key)
-	return p.bare() && p.emptied && e.in.isNothing(c)
 }
 
 // initialVersion is the key's initial version, made when it is first needed.
@@ -797,22 +609,14 @@ func (e *Engine) initialVersion(k version.Key) version.ID {
 	return v
 }
 
-// showsInitial: what index read of k is what that held at first, if index took effect.
-func (e *Engine) showsInitial(index ordinal, k version.Key) {
-	if p := e.in.perKey.At(k); p.reader == none || e.in.txns.At(p.reader).doubt == uncertain && e.in.txns.At(index).
-		doubt != uncertain {
-		p.reader = index
-	}
-}
-
 func (e *Engine) readInitial(index ordinal, c cellID) {
-	k := e.in.cells.At(c).key
-	e.showsInitial(index, k)
-	if e.alone(k) {
+	k := e.h.cells.At(c).key
+	e.h.showsInitial(index, k)
+	if e.h.alone(k) {
 		return
 	}
-	if e.plain && !e.in.perKey.At(k).isListKey() {
-		if e.in.txns.At(index).doubt == uncertain {
+	if e.plain && !e.h.perKey.At(k).isListKey() {
+		if e.h.txns.At(index).doubt == uncertain {
 			e.choose(index, c)
 			return
 		}
@@ -820,7 +624,7 @@ func (e *Engine) readInitial(index ordinal, c cellID) {
 		return
 	}
 	v := e.initialVersion(k)
-	if e.in.txns.At(index).doubt == uncertain {
+	if e.h.txns.At(index).doubt == uncertain {
 		e.choose(index, c)
 		return
 	}
@@ -833,10 +637,10 @@ func (e *Engine) read(index ordinal, c cellID, v version.ID) {
 	if e.weak != nil {
 		e.readWeak(index, c, e.writerOf(v))
 	}
-	if e.in.sequences != nil && e.readCell(index, e.in.cells.At(c).key) != c {
+	if e.h.sequences != nil && e.h.readCell(index, e.h.cells.At(c).key) != c {
 		return // polygraphs know of a key's first read only
 	}
-	slot := e.in.txns.At(index).slot
+	slot := e.h.txns.At(index).slot
 	told := false
 	for _, s := range e.strands {
 		other, diverges := s.read(slot, v)

@@ -26,8 +26,8 @@ func TestDeadline(t *testing.T) {
 		{math.MinInt64, 30, 0, math.MinInt64 + 30},
 	} {
 		e := New(Options{Levels: []verdict.Level{verdict.SER}, Online: true, MaxTransaction: c.longest, MaxSkew: c.skew})
-		e.in.txns.Push(txn{order: c.end})
-		if got := e.deadline(0); got != c.want {
+		e.h.txns.Push(txn{order: c.end})
+		if got := e.h.deadline(0); got != c.want {
 			t.Errorf("end %d, transactions of %d, skew %d: %d, not %d", c.end, c.longest, c.skew, got, c.want)
 		}
 	}
@@ -51,8 +51,8 @@ func TestPrecededBy(t *testing.T) {
 		{10, math.MinInt64, 0, true, false, false},
 	} {
 		e := New(Options{Levels: []verdict.Level{verdict.SSER}, MaxSkew: c.skew})
-		e.in.txns.Push(txn{end: c.end, timed: c.timed, open: c.open})
-		if got := e.precededBy(0, c.start); got != c.want {
+		e.h.txns.Push(txn{end: c.end, timed: c.timed, open: c.open})
+		if got := e.h.precededBy(0, c.start); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
@@ -90,8 +90,8 @@ func TestOnlyWriter(t *testing.T) {
 		for i := range txns {
 			e.Step(&txns[i], 0)
 		}
-		cell := e.in.cellOf(e.in.keyNumber(c.key), record.Int(c.value))
-		if w, several := e.onlyWriter(ordinal(c.reader), cell); several != c.several || !several && w != c.writer {
+		cell := e.h.cellOf(e.h.keyNumber(c.key), record.Int(c.value))
+		if w, several := e.h.onlyWriter(ordinal(c.reader), cell); several != c.several || !several && w != c.writer {
 			t.Errorf("%d reading %d from %s with %v: %d, several %v", c.reader, c.value, c.key, c.initial, w, several)
 		}
 	}
@@ -118,8 +118,8 @@ func TestCandidatesAreSorted(t *testing.T) {
 			if r := e.Close()[0]; r.Outcome != verdict.Satisfied {
 				t.Fatalf("%v: %+v", r.Outcome, r.Violations)
 			}
-			k := e.in.keyNumber("x")
-			cands := e.candidates(ordinal(uint32(len(txns)-1)), e.in.cellOf(k, record.Int(0)))
+			k := e.h.keyNumber("x")
+			cands := e.candidates(ordinal(uint32(len(txns)-1)), e.h.cellOf(k, record.Int(0)))
 			if len(cands) != len(txns) || cands[0] != e.initialVersion(k) {
 				t.Fatalf("%d candidates, first %d", len(cands), cands[0])
 			}

@@ -16,7 +16,7 @@ const warmMost = 16
 // on the one before; here every step looks at one thing for all operations, and what
 // is missing comes at the same time. It changes nothing.
 func (e *Engine) warm(ops []record.Op, keys []version.Key) {
-	if len(e.in.slots) == 0 || !e.opened || e.plain {
+	if len(e.h.slots) == 0 || !e.opened || e.plain {
 		return
 	}
 	if len(ops) > warmMost {
@@ -25,12 +25,12 @@ func (e *Engine) warm(ops []record.Op, keys []version.Key) {
 	var hashes [warmMost]uint32
 	var entries [warmMost]uint64
 	var versions [warmMost]version.ID
-	mask := uint32(len(e.in.slots) - 1)
+	mask := uint32(len(e.h.slots) - 1)
 	seen := uint32(0) // keeps what is looked at from being optimised away
 	for i := range ops {
-		seen += uint32(e.in.perKey.At(keys[i]).recent)
+		seen += uint32(e.h.perKey.At(keys[i]).recent)
 		hashes[i] = hash(keys[i], ops[i].Value.Num)
-		entries[i] = e.in.slots[hashes[i]&mask]
+		entries[i] = e.h.slots[hashes[i]&mask]
 	}
 	var writers [warmMost]ordinal
 	for i := range ops {
@@ -39,17 +39,17 @@ func (e *Engine) warm(ops []record.Op, keys []version.Key) {
 			continue
 		}
 		x := entries[i]
-		for at := hashes[i] & mask; x != 0 && uint32(x>>32) != hashes[i]; x = e.in.slots[at] {
+		for at := hashes[i] & mask; x != 0 && uint32(x>>32) != hashes[i]; x = e.h.slots[at] {
 			at = (at + 1) & mask
 		}
 		if x != 0 {
-			cl := e.in.cells.At(cellID(x) - 1)
+			cl := e.h.cells.At(cellID(x) - 1)
 			versions[i], writers[i] = cl.version, cl.final
 		}
 	}
 	for _, w := range writers[:len(ops)] {
 		if w != none {
-			seen += uint32(e.in.txns.At(w).slot)
+			seen += uint32(e.h.txns.At(w).slot)
 		}
 	}
 	s := e.main

@@ -104,7 +104,7 @@ func (e *Engine) decideChoices(c *weakCheck, share *budget.Share) {
 	}
 	ch := &chooser{e: e, check: c, budget: share, of: map[version.Slot][]int{}, in: map[ordinal]int{}}
 	ch.solver = sat.New(0, nil, sat.Options{Stop: func() bool { return !ch.budget.Take(sat.AskEvery) }})
-	if n := e.blocked + e.weak.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
+	if n := e.blocked + e.weak.blocked + e.h.skipped + len(e.atClose); n > len(e.doubtful) {
 		return // a candidate may be missing
 	}
 	if !ch.collect() {
@@ -142,8 +142,8 @@ func (ch *chooser) collect() bool {
 		if !ch.budget.Take(1) {
 			return false
 		}
-		w := weakChoice{index: r.index, cell: r.cell, slot: e.in.txns.At(r.index).slot}
-		for i, c := range e.in.external(r.index) {
+		w := weakChoice{index: r.index, cell: r.cell, slot: e.h.txns.At(r.index).slot}
+		for i, c := range e.h.external(r.index) {
 			if c != r.cell {
 				continue
 			}
@@ -198,7 +198,7 @@ func (ch *chooser) inclusion(index ordinal) int {
 		v = ch.solver.NewVar()
 		ch.solver.SetPhase(v, false)
 		ch.in[index] = v
-		if ch.e.in.txns.At(index).doubt == tookEffect {
+		if ch.e.h.txns.At(index).doubt == tookEffect {
 			ch.clause(sat.Pos(v))
 		}
 	}
@@ -212,7 +212,7 @@ func (ch *chooser) inclusion(index ordinal) int {
 func (ch *chooser) state(w *weakChoice) {
 	e := ch.e
 	var clause []sat.Lit
-	if e.in.txns.At(w.index).open {
+	if e.h.txns.At(w.index).open {
 		clause = append(clause, sat.Neg(ch.inclusion(w.index)))
 	}
 	slices.SortStableFunc(w.cands, func(a, b candidate) int {
@@ -231,8 +231,8 @@ func (ch *chooser) state(w *weakChoice) {
 	w.said = ch.clause(clause...)
 	for _, c := range w.cands {
 		for _, from := range append([]version.Slot{c.from}, c.shows...) {
-			if from < weak.Initial && e.in.txns.At(e.slotTx[from]).open {
-				ch.clause(sat.Neg(c.v), sat.Pos(ch.inclusion(e.slotTx[from])))
+			if from < weak.Initial && e.h.txns.At(e.h.slotTx[from]).open {
+				ch.clause(sat.Neg(c.v), sat.Pos(ch.inclusion(e.h.slotTx[from])))
 			}
 		}
 	}
@@ -241,25 +241,25 @@ func (ch *chooser) state(w *weakChoice) {
 // weakCandidates are the possible writers of a read, by slot, the initial state
 // first.
 func (e *Engine) weakCandidates(index ordinal, c cellID) []candidate {
-	cl := e.in.cells.At(c)
-	if e.in.perKey.At(cl.key).isListKey() {
-		if cl.about&isList == 0 || e.in.isNothing(c) {
+	cl := e.h.cells.At(c)
+	if e.h.perKey.At(cl.key).isListKey() {
+		if cl.about&isList == 0 || e.h.isNothing(c) {
 			return []candidate{{from: weak.Initial}}
 		}
-		from := e.shownBy(e.in.elementsOf(c))
+		from := e.h.shownBy(e.h.elementsOf(c))
 		if len(from) == 0 {
 			return []candidate{{from: weak.Unseen}}
 		}
 		return []candidate{{from: from[len(from)-1], shows: from[:len(from)-1]}}
 	}
 	var out []candidate
-	w, _ := e.onlyWriter(index, c)
-	if w == none || e.mayBeInitial(cl) && !e.lossy(cl.key) {
+	w, _ := e.h.onlyWriter(index, c)
+	if w == none || e.h.mayBeInitial(cl) && !e.h.lossy(cl.key) {
 		out = append(out, candidate{from: weak.Initial})
 	}
 	n := len(out)
-	for w := range e.in.writersOf(c) {
-		if x := e.in.txns.At(w); w != index && x.slot != none {
+	for w := range e.h.writersOf(c) {
+		if x := e.h.txns.At(w); w != index && x.slot != none {
 			out = append(out, candidate{from: x.slot})
 		}
 	}
@@ -304,8 +304,8 @@ func (ch *chooser) holds() bool {
 		}
 	}
 	for _, index := range ch.included() {
-		t := e.in.txns.At(index)
-		e.appendedTo(t, func(k version.Key) { trial.AppendsLast(k, t.slot) })
+		t := e.h.txns.At(index)
+		e.h.eachAppended(t, func(k version.Key) { trial.AppendsLast(k, t.slot) })
 	}
 	found := trial.Tick(true)
 	ch.work += e.weak.Len() + 1 + witnessCost*trial.Visited
@@ -333,17 +333,17 @@ func (ch *chooser) holds() bool {
 // sources are whom the reads are from in a proposal, of what is written: a list says it itself, and the
 // initial state is the only one if it is not stated.
 func (ch *chooser) sources(proposal []*candidate) (out []verdict.Source) {
-	in := ch.e.in
+	in := ch.e.h
 	for i, c := range proposal {
 		w := &ch.choices[i]
 		k := in.cells.At(w.cell).key
 		if c == nil || in.perKey.At(k).isListKey() || c.from >= weak.Initial &&
-			(ch.e.partial() || ch.e.opt.Initial == record.InitialAny && len(w.cands) == 1) {
+			(ch.e.h.partial() || ch.e.opt.Initial == record.InitialAny && len(w.cands) == 1) {
 			continue
 		}
 		s := verdict.Source{Txn: in.txns.At(w.index).id, Op: -1, Key: in.nameOf(k), Writer: verdict.NoTxn}
 		if c.from < weak.Initial {
-			s.Writer = ch.e.txnOf(c.from)
+			s.Writer = ch.e.h.txnOf(c.from)
 		}
 		for _, r := range w.reads {
 			if at, kept := in.placesOf[w.index]; kept {
@@ -376,7 +376,7 @@ func (ch *chooser) serves(said int) bool {
 func (ch *chooser) included() []ordinal {
 	var out []ordinal
 	for index, v := range ch.in {
-		if ch.solver.Value(v) && ch.e.in.txns.At(index).doubt == uncertain {
+		if ch.solver.Value(v) && ch.e.h.txns.At(index).doubt == uncertain {
 			out = append(out, index)
 		}
 	}
@@ -403,7 +403,7 @@ func (ch *chooser) reasons(trial *weak.Checker, v *refuting, proposal []*candida
 		var found []int
 		for _, i := range ch.of[reader] {
 			c := proposal[i]
-			if c == nil || ch.e.in.cells.At(ch.choices[i].cell).key != k {
+			if c == nil || ch.e.h.cells.At(ch.choices[i].cell).key != k {
 				continue
 			}
 			if on(c.from) || slices.ContainsFunc(c.shows, on) {
@@ -429,7 +429,7 @@ func (ch *chooser) reasons(trial *weak.Checker, v *refuting, proposal []*candida
 			}
 		case weak.Listed:
 			for i := range ch.choices { // whatever list showed it
-				if proposal[i] != nil && ch.e.in.cells.At(ch.choices[i].cell).key == ed.Key {
+				if proposal[i] != nil && ch.e.h.cells.At(ch.choices[i].cell).key == ed.Key {
 					out = append(out, i)
 				}
 			}
@@ -444,7 +444,7 @@ func (ch *chooser) reasons(trial *weak.Checker, v *refuting, proposal []*candida
 
 // mayNotBe: the candidate may not have taken effect.
 func (e *Engine) mayNotBe(c candidate) bool {
-	return c.from < weak.Initial && e.in.txns.At(e.slotTx[c.from]).doubt == uncertain
+	return c.from < weak.Initial && e.h.txns.At(e.h.slotTx[c.from]).doubt == uncertain
 }
 
 // violation is the proof that no proposal holds: the cycles that it rests on.
@@ -464,11 +464,11 @@ func (ch *chooser) violation() verdict.Violation {
 		}
 		v.Exhibits = append(v.Exhibits, x.Exhibits...)
 	}
-	all := newExhibits(e, e.main)
+	all := newExhibits(e.h, e.main)
 	for _, w := range ch.choices {
-		t := e.in.txns.At(w.index)
+		t := e.h.txns.At(w.index)
 		if ch.serves(w.said) || slices.Contains(v.Txns, t.id) || t.open || slices.ContainsFunc(w.cands, e.mayNotBe) {
-			all.read(w.slot, e.in.cells.At(w.cell).key)
+			all.read(w.slot, e.h.cells.At(w.cell).key)
 		}
 		if t.doubt == uncertain {
 			all.member(w.slot)

@@ -78,33 +78,22 @@ func (w *weakChecks) ruleOut(index ordinal, base verdict.Level) {
 func (e *Engine) enterWeak(t *txn, index ordinal) {
 	w := e.weak
 	w.keys = w.keys[:0]
-	for _, c := range e.in.external(index) {
-		w.keys = append(w.keys, e.in.cells.At(c).key)
+	for _, c := range e.h.external(index) {
+		w.keys = append(w.keys, e.h.cells.At(c).key)
 	}
 	n := len(w.keys)
-	for _, c := range e.in.slab(t.writes) {
-		if k := e.in.cells.At(c).key; len(w.keys) == n || w.keys[len(w.keys)-1] != k {
+	for _, c := range e.h.slab(t.writes) {
+		if k := e.h.cells.At(c).key; len(w.keys) == n || w.keys[len(w.keys)-1] != k {
 			w.keys = append(w.keys, k)
 		}
 	}
 	prev := version.Slot(none)
 	if t.prev != none {
-		prev = e.in.txns.At(t.prev).slot
+		prev = e.h.txns.At(t.prev).slot
 	}
 	slot := w.Add(uint32(t.session), prev, t.open || t.base, w.keys[:n], w.keys[n:])
 	if t.doubt != uncertain {
-		e.appendedTo(t, func(k version.Key) { w.Appended(k, slot) })
-	}
-}
-
-// appendedTo calls f with the keys that a transaction appended to.
-func (e *Engine) appendedTo(t *txn, f func(version.Key)) {
-	last := version.Key(none)
-	for _, c := range e.in.slab(t.writes) {
-		if k := e.in.cells.At(c).key; k != last && e.in.perKey.At(k).appended {
-			f(k)
-			last = k
-		}
+		e.h.eachAppended(t, func(k version.Key) { w.Appended(k, slot) })
 	}
 }
 
@@ -113,8 +102,8 @@ func (e *Engine) readWeak(index ordinal, c cellID, from version.Slot) {
 	if e.weak == nil { // and no polygraph either
 		return
 	}
-	slot := e.in.txns.At(index).slot
-	for i, r := range e.in.external(index) {
+	slot := e.h.txns.At(index).slot
+	for i, r := range e.h.external(index) {
 		if r == c {
 			e.weak.Read(slot, i, from)
 		}
@@ -124,35 +113,22 @@ func (e *Engine) readWeak(index ordinal, c cellID, from version.Slot) {
 // showWeak tells the checker of the transactions whose elements a list shows,
 // but for the last, which readWeak has told of.
 func (e *Engine) showWeak(index ordinal, c cellID, l *list) {
-	slot := e.in.txns.At(index).slot
-	from := e.shownBy(l)
-	for i, r := range e.in.external(index) {
+	slot := e.h.txns.At(index).slot
+	from := e.h.shownBy(l)
+	for i, r := range e.h.external(index) {
 		for n := 0; r == c && n < len(from)-1; n++ {
 			e.weak.Shows(slot, i, from[n])
 		}
 	}
 }
 
-// shownBy are the recorded transactions whose elements a list shows, in order.
-func (e *Engine) shownBy(l *list) []version.Slot {
-	var out []version.Slot
-	for _, el := range l.elements {
-		if w := e.in.cells.At(el).final; w != none {
-			if s := e.in.txns.At(w).slot; s != none && (len(out) == 0 || out[len(out)-1] != s) {
-				out = append(out, s)
-			}
-		}
-	}
-	return out
-}
-
 // resolveRepeats resolves what a transaction read again, and found changed.
 func (e *Engine) resolveRepeats(index ordinal) {
-	seq, ok := e.in.sequences[index]
+	seq, ok := e.h.sequences[index]
 	if !ok {
 		return
 	}
-	first := e.in.slab(e.in.txns.At(index).reads)
+	first := e.h.slab(e.h.txns.At(index).reads)
 	for i, c := range seq {
 		if !slices.Contains(first, c) && !slices.Contains(seq[:i], c) {
 			e.resolve(index, c)
@@ -166,13 +142,13 @@ func (e *Engine) judgeRepeats() {
 	if e.weak == nil {
 		return
 	}
-	e.repeatsDue, e.closedSet = true, true
-	for len(e.weak.repeats) > 0 && (e.closed || e.deadline(e.weak.repeats[0].index) < e.watermark) {
+	e.repeatsDue, e.h.closedSet = true, true
+	for len(e.weak.repeats) > 0 && (e.h.closed || e.h.deadline(e.weak.repeats[0].index) < e.h.watermark) {
 		r := e.weak.repeats[0]
 		e.weak.repeats = e.weak.repeats[1:]
 		e.decide(r.index, r.cell)
 	}
-	e.repeatsDue, e.closedSet = false, false
+	e.repeatsDue, e.h.closedSet = false, false
 }
 
 // tickWeak works off what came since the last call.
@@ -278,7 +254,7 @@ func (e *Engine) toldWeaker(l verdict.Level, v verdict.Violation) bool {
 // weakResult is the verdict on a weak level.
 func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	c := e.weak.check(weakNames[l])
-	r := verdict.Result{Level: l, Partial: e.partial(),
+	r := verdict.Result{Level: l, Partial: e.h.partial(),
 		Stats: verdict.Stats{Choices: len(e.weak.choices), Inferred: e.weak.Inferred}}
 	shared, violated := e.sharedOf(l)
 	r.Violations = shared
@@ -299,7 +275,7 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	if e.opt.MaxViolations > 0 && !e.opt.Online && len(r.Violations) > e.opt.MaxViolations {
 		r.Violations = r.Violations[:e.opt.MaxViolations]
 	}
-	open, notChecked := 0, e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.repeats)+len(e.in.suspects)
+	open, notChecked := 0, e.h.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.repeats)+len(e.h.suspects)
 	switch {
 	case c.outcome == verdict.Unknown || !e.weak.searched:
 		open = len(e.weak.choices)
@@ -319,11 +295,11 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 		r.Reason, r.Count = verdict.Conflicts, 1
 	case notChecked > 0 || open > 0:
 		r.Reason, r.Count = verdict.NotChecked, notChecked+open
-		r.Pending = e.pending(e.atClose, e.doubtful, e.weak.repeats, e.weak.choices)
+		r.Pending = e.h.pending(e.atClose, e.doubtful, e.weak.repeats, e.weak.choices)
 		if notChecked == 0 {
 			r.Reason = verdict.Conflicts
 		}
-		r.Decided = 1 - min(1, float64(r.Count)/float64(max(1, e.in.total)))
+		r.Decided = 1 - min(1, float64(r.Count)/float64(max(1, e.h.total)))
 	}
 	switch {
 	case r.Outcome == verdict.Violated:
@@ -346,8 +322,8 @@ func (e *Engine) commitOrder(c *weakCheck) []verdict.Event {
 	}
 	var out []verdict.Event
 	for _, s := range order {
-		if i := e.slotTx[s]; e.in.txns.At(i).doubt != uncertain || !c.excluded[i] {
-			out = append(out, verdict.Event{Txn: e.txnOf(s), Commit: true})
+		if i := e.h.slotTx[s]; e.h.txns.At(i).doubt != uncertain || !c.excluded[i] {
+			out = append(out, verdict.Event{Txn: e.h.txnOf(s), Commit: true})
 		}
 	}
 	return out
@@ -357,7 +333,7 @@ func (e *Engine) commitOrder(c *weakCheck) []verdict.Event {
 // was checked at cc or another weak level; otherwise it returns nil. What causal
 // consistency holds of, they hold of.
 func (e *Engine) Guarantees() []verdict.GuaranteeResult {
-	if e.weak == nil || !e.closed {
+	if e.weak == nil || !e.h.closed {
 		return nil
 	}
 	var out []verdict.GuaranteeResult
@@ -373,7 +349,7 @@ func (e *Engine) Guarantees() []verdict.GuaranteeResult {
 		case broken: // reads that no order explains
 			r.Outcome, r.Violations = verdict.Violated, base
 		case e.stopped != verdict.NoReason || e.weak.gaveUp ||
-			e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.choices) > 0:
+			e.h.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.choices) > 0:
 			r.Outcome = verdict.Unknown
 		default:
 			e.judgeGuarantee(&r)

@@ -6,10 +6,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/incremental/weak"
-	"github.com/isowatch/isowatch/ingest/record"
 )
-
-func (e *Engine) partial() bool { return e.opt.Coverage == record.CoveragePartial }
 
 // visibly is how one transaction is visible to another; see weak.Checker.Path.
 type visibly func(l weak.Level, from, to version.Slot) []weak.Edge
@@ -24,7 +21,7 @@ type visibly func(l weak.Level, from, to version.Slot) []weak.Edge
 //	t1 ⇝ t2 → t1 (inferred)        becomes        t2 ⇝ t3 —rw→ t2
 func (e *Engine) weakViolation(path visibly, v weak.Violation, level verdict.Level) verdict.Violation {
 	out := verdict.Violation{Kind: verdict.Cycle, Level: level, Read: -1}
-	x := newExhibits(e, e.main)
+	x := newExhibits(e.h, e.main)
 	inferred, at := 0, 0
 	for i, ed := range v.Cycle {
 		x.weakEdge(path, v.Level, ed)
@@ -38,11 +35,11 @@ func (e *Engine) weakViolation(path visibly, v weak.Violation, level verdict.Lev
 	if inferred == 1 {
 		ed := v.Cycle[at]
 		way := slices.Concat(v.Cycle[at+1:], v.Cycle[:at]) // t1 ⇝ t2
-		back := verdict.Edge{From: e.txnOf(ed.From), To: e.txnOf(ed.To), Type: verdict.WW, Key: e.in.nameOf(ed.Key),
+		back := verdict.Edge{From: e.h.txnOf(ed.From), To: e.h.txnOf(ed.To), Type: verdict.WW, Key: e.h.nameOf(ed.Key),
 			Why: verdict.ByCase}
 		out.Cycle = e.weakEdges(path, v.Level, path(v.Level, ed.From, ed.By))
-		out.Cycle = append(out.Cycle, verdict.Edge{From: e.txnOf(ed.By), To: e.txnOf(ed.From), Type: verdict.RW,
-			Key: e.in.nameOf(ed.Key),
+		out.Cycle = append(out.Cycle, verdict.Edge{From: e.h.txnOf(ed.By), To: e.h.txnOf(ed.From), Type: verdict.RW,
+			Key: e.h.nameOf(ed.Key),
 			Why: verdict.ByOrder, Because: append(e.weakEdges(path, v.Level, way), back)})
 	} else {
 		out.Cycle = e.weakEdges(path, v.Level, v.Cycle)
@@ -55,9 +52,9 @@ func (e *Engine) weakViolation(path visibly, v weak.Violation, level verdict.Lev
 func (e *Engine) weakEdges(path visibly, l weak.Level, way []weak.Edge) []verdict.Edge {
 	var out []verdict.Edge
 	for _, ed := range way {
-		v := verdict.Edge{From: e.txnOf(ed.From), To: e.txnOf(ed.To)}
+		v := verdict.Edge{From: e.h.txnOf(ed.From), To: e.h.txnOf(ed.To)}
 		if ed.Kind != weak.SO {
-			v.Key = e.in.nameOf(ed.Key)
+			v.Key = e.h.nameOf(ed.Key)
 		}
 		switch ed.Kind {
 		case weak.SO:
@@ -71,7 +68,7 @@ func (e *Engine) weakEdges(path visibly, l weak.Level, way []weak.Edge) []verdic
 		case weak.Inferred:
 			v.Type, v.Why = verdict.WW, verdict.ByOrder
 			v.Because = append(e.weakEdges(path, l, path(l, ed.From, ed.By)),
-				verdict.Edge{From: e.txnOf(ed.By), To: v.From, Type: verdict.RW, Key: v.Key, Why: verdict.ByCase})
+				verdict.Edge{From: e.h.txnOf(ed.By), To: v.From, Type: verdict.RW, Key: v.Key, Why: verdict.ByCase})
 		}
 		out = append(out, v)
 	}
