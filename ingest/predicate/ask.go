@@ -19,7 +19,7 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 	if st.asked == nil {
 		st.asked = map[*row]bool{}
 	}
-	if st.asked[r] || h.size > h.Most || h.unasked != nil && h.unasked(st.txn, r.key) {
+	if st.asked[r] || h.size > h.Most || h.unasked.is(st.txn, r.key) {
 		return false
 	}
 	st.asked[r], r.isAsked = true, true
@@ -188,11 +188,7 @@ func (w *walk) explain(st *statement) (added int) {
 			count(w.h.ask(st, n, st.row(n)))
 		}
 	}
-	matching := 0
-	for range w.matching(st.of, st.where) {
-		matching++
-	}
-	if matching == found {
+	if w.count(st.of, st.where) == found {
 		return added
 	}
 	known := make(map[int32]bool, len(st.rows))
@@ -240,7 +236,7 @@ func (h *History) Transactions(few bool) iter.Seq[*record.Transaction] {
 		var ops []record.Op
 		for i := range h.Txns {
 			t := h.Txns[i]
-			if len(h.acts[i]) > 0 || h.unasked != nil || h.Unread != nil {
+			if len(h.acts[i]) > 0 || h.unasked.Any() || h.Unread != nil {
 				ops = h.operations(ops[:0], i, few)
 				t.Ops = ops
 			}
@@ -256,7 +252,7 @@ func (h *History) operations(out []record.Op, t int, few bool) []record.Op {
 	acts := h.acts[t]
 	for i := range h.Txns[t].Ops {
 		op := &h.Txns[t].Ops[i]
-		isRead := op.Kind == record.Read && (h.unasked == nil || !h.unasked(t, op.Key))
+		isRead := op.Kind == record.Read && !h.unasked.is(t, op.Key)
 		if len(acts) == 0 || int(acts[0].op) != i {
 			if isRead || op.Kind != record.Read && !isPredicate(op) {
 				out = append(out, *op)

@@ -33,7 +33,7 @@ type History struct {
 	supposes   bool    // of all predicate writes what they hit
 	size       int     // of what is asked for by now
 	rows, seen []int32 // scratch
-	unasked    func(t int, key string) bool
+	unasked    Unasked
 	stop       func() bool
 	looked     int // how often a part of a condition was looked at in a row
 	askAt      int // and when stop is asked again
@@ -54,6 +54,22 @@ func (h *History) look(c *condition, v *version) bool {
 	return !h.isStopped
 }
 
+// Unasked is what is left out of what transactions read: all that some read, and what any read of some keys, a row that
+// a statement looked at among them. With fewer reads more is allowed. nil: nothing.
+type Unasked struct {
+	Txn func(t int) bool
+	Key func(key string) bool
+}
+
+func (u Unasked) txn(t int) bool { return u.Txn != nil && u.Txn(t) }
+
+func (u Unasked) key(key string) bool { return u.Key != nil && u.Key(key) }
+
+func (u Unasked) is(t int, key string) bool { return u.txn(t) || u.key(key) }
+
+// Any tells whether something may be left out.
+func (u Unasked) Any() bool { return u.Txn != nil || u.Key != nil }
+
 // table are the rows that predicates of it are about.
 type table struct {
 	number   int
@@ -63,7 +79,7 @@ type table struct {
 	versions []*version            // the same by number; the first is nil, of rows that are not there
 	all      map[*condition][]*row // that may match, once it was asked
 	ever     map[int]*index        // of all versions, by column, once it was asked
-	isHeld   bool                  // rows have their versions
+	holders  [][]int32             // by version: the rows that it was ever written to, once it was asked
 	kind     map[string][]record.Value
 }
 
@@ -72,8 +88,8 @@ type row struct {
 	key       string
 	of        *table
 	number    int32
-	versions  []*version // without null, once it was asked
-	shape     *[]string  // the columns of all versions, if these are the same
+	sign      uint64    // tells it from others; 0: what is read of it is left out
+	shape     *[]string // the columns of all versions, if these are the same
 	mixed     bool
 	writes    int  // operations that write it
 	isAsked   bool // it is read, or it matters who writes it
@@ -108,7 +124,6 @@ func (v *version) num() int32 {
 // cell is what a column holds, if that is an integer.
 type cell struct {
 	num  int64
-	list int32 // of an index, from 1; 0: there is none yet
 	kind record.ValueKind
 }
 
@@ -183,6 +198,11 @@ type statement struct {
 	follows []bool     // an operation of its own that follows writes the row; nil: of none
 	reads   []read
 	asked   map[*row]bool
+	// Where the table holds what the statement found, the signs of the rows that match add up to this, those of a predicate
+	// read each times that of its version, unless that is not all (isPart):
+	// it returned fewer columns than rows have.
+	sum    uint64
+	isPart bool
 }
 
 // row is the n-th row of a statement.
@@ -212,6 +232,33 @@ func (st *statement) makes(n int) *version {
 	return st.made[n]
 }
 
+// signIt finds the sum that the table has to have.
+func (st *statement) signIt() {
+	if st.op.Kind == record.PredicateRead {
+		for n := range st.rows {
+			r, seen := st.row(n), st.saw(n)
+			st.isPart = st.isPart || r.mixed || r.shape != seen.shape
+			st.sum += r.sign * seen.sign()
+		}
+		return
+	}
+	for n := range st.rows {
+		st.isPart = st.isPart || st.saw(n) != nil
+		st.sum += st.row(n).sign
+	}
+}
+
+// sign tells a version from others.
+func (v *version) sign() uint64 { return sign(uint64(v.num()) << 32) }
+
+// sign is an odd number that looks random, as splitmix64 makes them.
+func sign(of uint64) uint64 {
+	of = (of + 1) * 0x9E3779B97F4A7C15
+	of = (of ^ of>>30) * 0xBF58476D1CE4E5B9
+	of = (of ^ of>>27) * 0x94D049BB133111EB
+	return of ^ of>>31 | 1
+}
+
 // read is one of the reads that a statement is asked for.
 type read struct {
 	row      *row
@@ -226,10 +273,7 @@ type read struct {
 // a column that no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns
 // hold what can't be compared. O(size of the records). stop is asked often, here and by Explain and AskAll; once it
 // answers true, which it goes on doing, work ends early, and what comes of it means nothing.
-//
-// What unasked names, which may be nil, is left out: what a transaction read of a key, a row that a statement looked
-// at among them. With fewer reads more is allowed.
-func Read(txns []record.Transaction, unasked func(t int, key string) bool, stop func() bool) (*History, error) {
+func Read(txns []record.Transaction, unasked Unasked, stop func() bool) (*History, error) {
 	h := &History{unasked: unasked, stop: stop, Txns: txns, Most: OperationsMax, tables: map[string]*table{},
 		conditions: map[string]*condition{}, columns: map[string]int{}, keys: map[string]*row{},
 		acts:   make([][]act, len(txns)),
@@ -253,6 +297,7 @@ func Read(txns []record.Transaction, unasked func(t int, key string) bool, stop 
 	}
 	for t, a := range h.statements() {
 		a.statement.txn = t
+		a.statement.signIt()
 	}
 	if stop() {
 		return nil, fmt.Errorf("the limit was reached as they were read")
@@ -396,7 +441,7 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 		return nil, fmt.Errorf(`want {"set":{…}} or {"delete":true}, found %.100s`, op.Value)
 	}
 	st.set = h.content(of, set)
-	for _, e := range hit.Elements() {
+	for e := range hit.Each() {
 		if e.Kind != record.KindString {
 			return nil, fmt.Errorf("the rows that were hit are named by texts, not by %.100s", e)
 		}
@@ -450,6 +495,9 @@ func (h *History) meet(of *table, key string) *row {
 	r := h.keys[key]
 	if r == nil {
 		r = &row{key: key, of: of, number: int32(len(of.rows))}
+		if !h.unasked.key(key) {
+			r.sign = sign(uint64(r.number))
+		}
 		h.keys[key] = r
 		of.rows = append(of.rows, r)
 	}
@@ -599,13 +647,13 @@ func (r *row) wrote(v *version) {
 	}
 }
 
-// hold finds what the rows of a table ever held.
+// hold finds which rows ever held what.
 func (h *History) hold(t *table) {
-	t.isHeld = true
+	t.holders = make([][]int32, len(t.versions))
 	for _, acts := range h.acts {
 		for r, v := range writes(acts) {
-			if r.of == t && v != nil && (len(r.versions) == 0 || r.versions[len(r.versions)-1] != v) {
-				r.versions = append(r.versions, v)
+			if r.of == t && v != nil {
+				t.holders[v.number] = append(t.holders[v.number], r.number)
 			}
 		}
 	}
@@ -626,52 +674,51 @@ func (h *History) mayMatch(t *table, p *condition) []*row {
 	if rows, known := t.all[p]; known {
 		return rows
 	}
-	if !t.isHeld {
+	if t.holders == nil {
 		h.hold(t)
 	}
-	rows := t.rows
-	if x := t.bounded(p, t.ever, t.indexed); x != nil {
-		rows = nil
-		for i := range x.within(p.low, p.high) {
-			rows = append(rows, t.rows[i])
+	var rows []int32
+	add := func(version int32) bool {
+		v := t.versions[version]
+		if !h.look(p, v) {
+			return false
 		}
-		slices.SortFunc(rows, func(a, b *row) int { return int(a.number - b.number) })
-		rows = slices.Compact(rows)
+		if len(t.holders[version]) > 0 && v.matched(p) {
+			rows = append(rows, t.holders[version]...)
+		}
+		return true
 	}
-	var out []*row
-	for _, r := range rows {
-		if slices.ContainsFunc(r.versions, func(v *version) bool { return h.look(p, v) && v.matched(p) }) {
-			out = append(out, r)
+	if p.isBounded {
+		for version := range t.everIn(p.column).within(p.low, p.high) {
+			if !add(version) {
+				break
+			}
 		}
+	} else {
+		for version := range t.versions {
+			if !add(int32(version)) {
+				break
+			}
+		}
+	}
+	slices.Sort(rows)
+	var out []*row
+	for _, r := range slices.Compact(rows) {
+		out = append(out, t.rows[r])
 	}
 	t.all[p] = out
 	return out
 }
 
-// indexed is an index of all versions by a column.
-func (t *table) indexed(column int) *index {
-	x := t.index(column)
-	for i, r := range t.rows {
-		for _, v := range r.versions {
-			if list := x.list(v, column); list >= 0 {
-				x.add(int32(i), list)
-			}
+// everIn is an index of all versions by a column.
+func (t *table) everIn(column int) *index {
+	x := t.ever[column]
+	if x == nil {
+		x = t.index(column)
+		for version := range t.versions {
+			x.add(int32(version))
 		}
-	}
-	return x
-}
-
-// bounded is the index by the column that a condition bounds, if it does, of those that are there or can be made.
-func (t *table) bounded(c *condition, indexes map[int]*index, fill func(column int) *index) *index {
-	if !c.isBounded {
-		return nil
-	}
-	x, known := indexes[c.column]
-	if !known {
-		if t.index(c.column) != nil {
-			x = fill(c.column)
-		}
-		indexes[c.column] = x
+		t.ever[column] = x
 	}
 	return x
 }

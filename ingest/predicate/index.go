@@ -1,6 +1,7 @@
 package predicate
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"math"
@@ -10,106 +11,97 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// index has rows by the integer in one column: of all that they ever hold, or as they are now.
+// index has versions of a table by the integer that they have in one column: all of them, or those that rows hold now.
 type index struct {
-	values []int64   // that versions of the table have there, each once
-	rows   [][]int32 // by value; last, those that have another
-	filled []uint64  // a bit for each of these that has any
-	place  []int32   // by row, where it is in its list; of rows as they are now
+	values []int64  // in order, of each version that the table had when this was made
+	order  []int32  // these versions
+	rank   []int32  // by version: its place there; none: there is nothing in the column
+	filled []uint64 // a bit for each of order that is in the index
+	more   []int32  // others that are in it: those that came later, or have something else than an integer
 }
 
-// index makes an empty index of a column, or none if it holds anything but integers and null. O(n log n) of the
-// contents of rows.
+// later is the rank of a version that has no place in order.
+const later = -2
+
+// index makes an empty index of a column. O(n log n) of the contents of rows.
 func (t *table) index(column int) *index {
-	var values []int64
-	for _, v := range t.contents {
-		switch c := v.at(column); c.kind {
+	x := &index{rank: make([]int32, len(t.versions))}
+	for n, v := range t.versions {
+		x.rank[n] = none
+		switch v.at(column).kind {
 		case record.KindInt:
-			values = append(values, c.num)
+			x.order = append(x.order, int32(n))
 		case record.KindNull:
 		default:
-			return nil
+			x.rank[n] = later
 		}
 	}
-	slices.Sort(values)
-	values = slices.Compact(values)
-	return &index{values: values, rows: make([][]int32, len(values)+1), filled: make([]uint64, len(values)/64+1)}
+	slices.SortFunc(x.order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(t.versions[a].cells[column].num, t.versions[b].cells[column].num), cmp.Compare(a, b))
+	})
+	for i, n := range x.order {
+		x.rank[n] = int32(i)
+		x.values = append(x.values, t.versions[n].cells[column].num)
+	}
+	x.filled = make([]uint64, len(x.order)/64+1)
+	return x
 }
 
-// list is which list has rows with that content; -1: none, as there is nothing in the column.
-func (x *index) list(v *version, column int) int {
-	c := v.at(column)
-	switch {
-	case c.kind != record.KindInt:
-		return -1
-	case c.list > 0:
-		return int(c.list) - 1
+// of is the rank of a version.
+func (x *index) of(version int32) int32 {
+	if int(version) >= len(x.rank) {
+		return later
 	}
-	i, known := slices.BinarySearch(x.values, c.num)
-	if !known {
-		i = len(x.values)
-	}
-	v.cells[column].list = int32(i) + 1
-	return i
+	return x.rank[version]
 }
 
-func (x *index) add(row int32, list int) {
-	x.rows[list] = append(x.rows[list], row)
-	x.filled[list/64] |= 1 << (list % 64)
-}
-
-// move puts a row that is in one list, or none (-1), into another.
-func (x *index) move(row int32, from, to int) {
-	for int(row) >= len(x.place) {
-		x.place = append(x.place, 0)
-	}
-	if from >= 0 {
-		rows, at := x.rows[from], x.place[row]
-		last := rows[len(rows)-1]
-		rows[at], x.place[last] = last, at
-		if x.rows[from] = rows[:len(rows)-1]; len(rows) == 1 {
-			x.filled[from/64] &^= 1 << (from % 64)
-		}
-	}
-	if to >= 0 {
-		x.place[row] = int32(len(x.rows[to]))
-		x.add(row, to)
+func (x *index) add(version int32) {
+	switch r := x.of(version); r {
+	case none:
+	case later:
+		x.more = append(x.more, version)
+	default:
+		x.filled[r/64] |= 1 << (r % 64)
 	}
 }
 
-// within are the rows with an integer from low to high, and some others. A row with several is there several times.
+func (x *index) remove(version int32) {
+	switch r := x.of(version); r {
+	case none:
+	case later:
+		i := slices.Index(x.more, version)
+		x.more = slices.Delete(x.more, i, i+1)
+	default:
+		x.filled[r/64] &^= 1 << (r % 64)
+	}
+}
+
+// within are the versions with an integer from low to high, and some others.
 func (x *index) within(low, high int64) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		from, _ := slices.BinarySearch(x.values, low)
-		to, known := slices.BinarySearch(x.values, high)
-		if known {
-			to++
-		}
-		give := func(rows []int32) bool {
-			for _, r := range rows {
-				if !yield(r) {
-					return false
-				}
-			}
-			return true
+		to := len(x.values)
+		if high < math.MaxInt64 {
+			to, _ = slices.BinarySearch(x.values, high+1)
 		}
 		for at := from; at < to; at++ {
-			if at%64 == 0 || at == from {
-				word := x.filled[at/64] >> (at % 64) << (at % 64)
-				if word == 0 {
-					at |= 63
-					continue
-				}
-				at = at&^63 + bits.TrailingZeros64(word)
-				if at >= to {
-					break
-				}
+			word := x.filled[at/64] >> (at % 64) << (at % 64)
+			if word == 0 {
+				at |= 63
+				continue
 			}
-			if !give(x.rows[at]) {
+			if at = at&^63 + bits.TrailingZeros64(word); at >= to {
+				break
+			}
+			if !yield(x.order[at]) {
 				return
 			}
 		}
-		give(x.rows[len(x.values)])
+		for _, n := range x.more {
+			if !yield(n) {
+				return
+			}
+		}
 	}
 }
 

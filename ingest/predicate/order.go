@@ -2,7 +2,6 @@ package predicate
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -21,8 +20,11 @@ type Rules struct {
 // taking them back where none can follow.
 //
 // Few can follow: of the transactions in the order of their starts a window is open, and of those, who may have run
-// beside the one that ended first, and finds what it found. Nobody follows who takes away for good what another found.
-// A state from which no order goes on is remembered.
+// beside the one that ended first, and finds what it found. That is asked of what all rows that match add up to
+// (walk.sum), and of rows one by one only where it is not so. A state from which no order goes on is remembered.
+//
+// Where none goes on as somebody will not find any more what he found, he is put where he last did. Where somebody
+// never did, or that was tried, the last choice is another one.
 //
 // With starts the order is that of commits. Who has once found what it found has started there, as late as that is, and
 // may follow from then on, until somebody writes a row that it writes: then it has to find it once more.
@@ -38,21 +40,36 @@ type search struct {
 	undone int     // committed ones that are not in the order
 	txns   []searched
 	order  []verdict.Event
-	asks   []*statement // of open ones
-	rows   [][]rowUses  // by table
-	marks  int32
+	floor  int      // how much of the order is for good
+	past   []wrote  // what the writes of the rest took the place of
+	places []places // by table
 
+	stuck   int32 // who will not find what it found, or none
 	forks   []fork
-	alike   map[likeness]bool
 	dead    map[uint64]bool // states, of transactions and of rows
-	state   uint64
-	loose   int64 // how far times are not trusted: how often as long as a transaction took
-	looseAt int   // until the order is so long
-	took    int   // how often it was taken back since it was longest
-	most    int   // how long it was
-	size    int   // rows that transactions name, as often as they do
-	work    int   // rows that were looked at, but for conditions
+	tried   map[uint64]bool // states, each with a transaction that was put there as it was stuck later
+	who     uint64          // a hash of who is in the order, and has started
+	what    uint64          // a sum of what rows hold
+	never   bool            // some transaction contradicts itself
+	loose   int64           // how far times are not trusted: how often as long as a transaction took
+	looseAt int             // until the order is so long
+	took    int             // how often it was taken back since it was longest
+	most    int             // how long it was
+	size    int             // rows that transactions name, as often as they do
+	work    int             // rows that were looked at, but for conditions
 }
+
+// places are marks on the rows of a table.
+type places struct {
+	wrote []int32 // the transaction that wrote it, or none
+	named []int32 // a mark, of rows that a statement names
+	made  []int32 // a mark, of rows that a transaction writes,
+	as    []int32 // and what it makes of them
+	mark  int32
+}
+
+// wrote is what a row was before it was written, and by whom.
+type wrote struct{ version, by int32 }
 
 // fork is a place in the order where several could follow.
 type fork struct {
@@ -66,48 +83,34 @@ type searched struct {
 	start, end int64
 	previous   int32 // in its session
 	isDone     bool
-	place      int32   // in the order, if it is in it
+	isUnasked  bool
+	place      int32   // in the order, if it is in it,
+	wrote      int     // and how many rows it wrote there
 	at         int32   // where it has started, with starts
 	ats        []int32 // where it had
-	clash      int32   // a mark: it writes what another does
+	clash      bool    // it writes what another does
 	lacks      *row    // it did not find as it is, while it held that
 	held       *version
-	from       int // of needs, where to look first
-	needs      []need
+	from       int    // of a statement's rows, where to look first
+	met        int32  // where it last found what it found, or none,
+	metState   uint64 // and what the state was
 	makes      []makes
-	asks       []*statement
 }
 
-// need is what an open transaction has to find of a row: what it read, or what a statement returned or hit.
-type need struct {
-	row  *row
-	st   *statement
-	n    int
-	read *version
-	free bool // it wrote the row before, which was looked at
-}
-
+// makes are rows of a table that a transaction writes, each once, and what it makes of them.
 type makes struct {
-	row *row
-	v   *version
+	of   *table
+	rows []int32
+	each []int32 // versions; nil: all are made one
+	all  int32
 }
 
-// rowUses is who needs a row or writes it, of open transactions, and what it held.
-type rowUses struct {
-	needs  []rowNeed
-	writes []rowWrite
-	past   []rowWrite
-	mark   int32
-	own    int32  // of what is registered, if it is marked
-	sign   uint64 // equal for rows with equal needs and writes
-}
-
-// rowNeed is the i-th need of a transaction.
-type rowNeed struct{ t, i int32 }
-
-type rowWrite struct {
-	t int32
-	v int32 // the version's number
+// as is what it makes of the n-th.
+func (m *makes) as(n int) int32 {
+	if m.each == nil {
+		return m.all
+	}
+	return m.each[n]
 }
 
 const none = -1
@@ -116,6 +119,7 @@ const (
 	windowLeast = 64      // how many transactions are open at least
 	tookMost    = 1 << 8  // how often the order is taken back without becoming longer, before times are trusted less
 	looseMost   = 3       // how often that is
+	backMost    = 1 << 10 // how many transactions can be taken back at least
 	workMost    = 400     // how often each row that a transaction names is looked at,
 	workLeast   = 1 << 26 // or so many are at all
 )
@@ -123,10 +127,14 @@ const (
 // Order looks for an order of the transactions, serial or with starts, that Explain finds nothing to ask for in; it may
 // not find one that there is: then it is nil. Each transaction is looked at some times, with those that run beside it.
 func (h *History) Order(rules Rules) []verdict.Event {
-	s := &search{h: h, w: h.walk(), rules: rules, txns: make([]searched, len(h.Txns)),
-		rows: make([][]rowUses, len(h.tables)), dead: map[uint64]bool{}, alike: map[likeness]bool{}}
+	s := &search{h: h, w: h.walk(), rules: rules, txns: make([]searched, len(h.Txns)), dead: map[uint64]bool{},
+		tried: map[uint64]bool{}, places: make([]places, len(h.tables))}
 	for _, t := range h.tables {
-		s.rows[t.number] = make([]rowUses, len(t.rows))
+		p, n := &s.places[t.number], len(t.rows)
+		*p = places{named: make([]int32, n), made: make([]int32, n), as: make([]int32, n)}
+		if rules.Starts {
+			p.wrote = slices.Repeat([]int32{none}, n)
+		}
 	}
 	s.begin()
 	from := h.looked
@@ -137,18 +145,19 @@ func (h *History) Order(rules Rules) []verdict.Event {
 				s.loose = 0
 			}
 		}
-		if h.isStopped || steps%stopEvery == stopEvery-1 && h.stop() ||
+		if s.never || h.isStopped || steps%stopEvery == stopEvery-1 && h.stop() ||
 			s.work+h.looked-from > max(workLeast, workMost*s.size) ||
 			s.took > tookMost && !s.loosen() {
 			return nil
 		}
 		for s.next < len(s.coming) && (len(s.open) < s.least || s.txns[s.coming[s.next]].start <= s.firstEnd()) {
-			if !s.register(s.coming[s.next]) {
-				return nil
-			}
+			s.register(s.coming[s.next])
 			s.next++
 		}
 		next := s.follow()
+		if len(next) == 0 {
+			next = s.jump()
+		}
 		for len(next) == 0 {
 			if len(s.forks) == 0 {
 				if !s.loosen() {
@@ -167,14 +176,60 @@ func (h *History) Order(rules Rules) []verdict.Event {
 			f.next = next[1:]
 			next = next[:1]
 		}
+		s.forget()
 		if len(next) > 1 {
-			s.forks = append(s.forks, fork{len(s.order), s.state, next[1:]})
+			s.forks = append(s.forks, fork{len(s.order), s.state(), next[1:]})
 		}
 		if len(next) > 0 {
 			s.do(next[0])
 		}
 	}
 	return s.events()
+}
+
+// state tells the transactions in the order, those that have started, and the rows from others.
+func (s *search) state() uint64 { return mix(s.who, s.what) }
+
+// forget has the older part of the order be for good, once it is long enough.
+func (s *search) forget() {
+	to, n := len(s.order)-backMost, 0
+	if to < s.floor+backMost {
+		return
+	}
+	s.forks = slices.DeleteFunc(s.forks, func(f fork) bool { return f.at < to })
+	for ; s.floor < to; s.floor++ {
+		n += s.txns[s.order[s.floor].Txn].wrote
+	}
+	s.past = append(make([]wrote, 0, 2*(len(s.past)-n)), s.past[n:]...)
+}
+
+// jump goes back to where the transaction that is stuck last found what it found, if it was not put there before.
+func (s *search) jump() []int32 {
+	t := s.stuck
+	if t == none {
+		t = s.first()
+	}
+	if t == none || int(s.txns[t].met) < s.floor || int(s.txns[t].met) >= len(s.order) {
+		return nil
+	}
+	at, tried := int(s.txns[t].met), mix(s.txns[t].metState, uint64(t))
+	if s.tried[tried] {
+		return nil
+	}
+	s.tried[tried], s.dead[s.state()] = true, true
+	s.took++
+	instead := int32(s.order[at].Txn)
+	s.back(at)
+	for len(s.forks) > 0 && s.forks[len(s.forks)-1].at > at {
+		s.forks = s.forks[:len(s.forks)-1]
+	}
+	if n := len(s.forks); n > 0 && s.forks[n-1].at == at {
+		f := &s.forks[n-1]
+		f.next = append([]int32{instead}, slices.DeleteFunc(f.next, func(o int32) bool { return o == t })...)
+	} else {
+		s.forks = append(s.forks, fork{at, s.state(), []int32{instead}})
+	}
+	return []int32{t}
 }
 
 // events are the order, with starts if these are in it.
@@ -199,7 +254,7 @@ func (s *search) events() []verdict.Event {
 func (s *search) starts(t, at int32) {
 	x := &s.txns[t]
 	if (x.at == none) != (at == none) {
-		s.state ^= mix(uint64(t), 5)
+		s.who ^= sign(uint64(t)<<2 + 1)
 	}
 	x.at = at
 }
@@ -213,8 +268,11 @@ func (s *search) restarts(t int32) {
 	if len(x.ats) > 0 {
 		at = x.ats[len(x.ats)-1]
 	}
-	for _, m := range x.makes {
-		if past := s.uses(m.row).past; len(past) > 0 && s.txns[past[len(past)-1].t].place >= at {
+	for i := 0; i < len(x.makes) && at != none; i++ {
+		m := &x.makes[i]
+		wrote := s.places[m.of.number].wrote
+		s.work += len(m.rows)
+		if slices.ContainsFunc(m.rows, func(r int32) bool { return wrote[r] != none && s.txns[wrote[r]].place >= at }) {
 			at = none
 		}
 	}
@@ -229,7 +287,7 @@ func (s *search) loosen() bool {
 	s.loose++
 	s.took, s.looseAt = 0, s.most+windowLeast
 	s.forks = slices.DeleteFunc(s.forks, func(f fork) bool { return f.at > len(s.order)-windowLeast })
-	s.back(max(0, len(s.order)-windowLeast))
+	s.back(max(s.floor, len(s.order)-windowLeast))
 	clear(s.dead)
 	return true
 }
@@ -240,7 +298,8 @@ func (s *search) begin() {
 	for i := range s.h.Txns {
 		t, x := &s.h.Txns[i], &s.txns[i]
 		// Records stand nearly in the order of their ends.
-		*x = searched{start: int64(i - windowLeast), end: int64(i), previous: none, at: none}
+		*x = searched{start: int64(i - windowLeast), end: int64(i), previous: none, at: none, met: none,
+			isUnasked: s.h.unasked.txn(i)}
 		if t.Status == record.Aborted {
 			continue
 		}
@@ -251,13 +310,11 @@ func (s *search) begin() {
 		if timed {
 			x.start, x.end = t.Start, t.End
 		}
-		for range writes(s.h.acts[i]) {
-			s.size++
-		}
-		for _, a := range s.h.acts[i] {
-			for range a.needs() {
-				s.size++
+		for a := range s.h.acts[i] {
+			if st := s.h.acts[i][a].statement; st != nil {
+				s.size += len(st.rows)
 			}
+			s.size++
 		}
 		if t.Status == record.Committed {
 			last[t.Session] = int32(i)
@@ -265,7 +322,53 @@ func (s *search) begin() {
 		}
 	}
 	s.least = min(windowLeast, 2*len(last))
-	slices.SortStableFunc(s.coming, func(a, b int32) int { return cmp.Compare(s.txns[a].start, s.txns[b].start) })
+	if timed && !s.rules.RealTime {
+		s.putBefore()
+	}
+	slices.SortFunc(s.coming, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.txns[a].start, s.txns[b].start), cmp.Compare(a, b))
+	})
+}
+
+// putBefore has whoever wrote what nobody else did start no later than those who read it.
+func (s *search) putBefore() {
+	writers := make([][]int32, len(s.h.tables)) // by version
+	for _, t := range s.h.tables {
+		writers[t.number] = slices.Repeat([]int32{none}, len(t.versions))
+	}
+	for _, t := range s.coming {
+		for _, m := range s.h.makes(t) {
+			for n := range m.rows {
+				switch w := &writers[m.of.number][m.as(n)]; {
+				case *w == none || *w == t:
+					*w = t
+				default:
+					*w = later
+				}
+				if m.each == nil {
+					break
+				}
+			}
+		}
+	}
+	for _, t := range s.coming {
+		for i := range s.h.acts[t] {
+			st := s.h.acts[t][i].statement
+			if st == nil || st.op.Kind != record.PredicateRead {
+				continue
+			}
+			last := int32(none)
+			for _, v := range st.seen {
+				if v == last {
+					continue
+				}
+				if w := writers[st.of.number][v]; w >= 0 {
+					s.txns[w].start = min(s.txns[w].start, s.txns[t].start)
+				}
+				last = v
+			}
+		}
+	}
 }
 
 // slack is how much later than a transaction ends another may start that comes before it.
@@ -294,138 +397,75 @@ func (s *search) firstEnd() int64 {
 	return s.txns[s.coming[s.next]].start
 }
 
-func (s *search) uses(r *row) *rowUses { return &s.rows[r.of.number][r.number] }
-
-func (s *search) held(r *row) *version { return s.w.held(r) }
-
-// register opens a transaction; false if it can't be in any order.
-func (s *search) register(t int32) bool {
+// register opens a transaction.
+func (s *search) register(t int32) {
 	x := &s.txns[t]
-	x.lacks, x.makes, x.from = nil, nil, 0
+	x.lacks, x.from, x.met = nil, 0, none
 	at, _ := slices.BinarySearchFunc(s.open, t, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.txns[a].end, s.txns[b].end), cmp.Compare(a, b))
 	})
 	s.open = slices.Insert(s.open, at, t)
-	acts := s.h.acts[t]
-	s.marks++
-	mark := s.marks
-	add := func(n need) {
-		x.needs = append(x.needs, n)
-		u := s.uses(n.row)
-		u.needs = append(u.needs, rowNeed{t, int32(len(x.needs) - 1)})
-		u.sign ^= n.sign(t)
-	}
-	for i := range acts {
-		a := &acts[i]
-		if a.statement != nil {
-			s.asks, x.asks = append(s.asks, a.statement), append(x.asks, a.statement)
-			for _, m := range x.makes {
-				add(need{row: m.row, st: a.statement, free: true})
+	x.makes = s.h.makes(t)
+}
+
+// makes are what a transaction makes of rows in the end.
+func (h *History) makes(t int32) (out []makes) {
+	acts := h.acts[t]
+	if len(acts) == 1 {
+		if st := acts[0].statement; st != nil && st.made == nil && st.follows == nil {
+			if st.op.Kind == record.PredicateWrite && len(st.rows) > 0 {
+				out = []makes{{of: st.of, rows: st.rows, all: st.set.num()}}
 			}
+			return out
 		}
-		for n := range a.needs() {
-			switch u := s.uses(n.row); {
-			case s.isUnasked(t, n.row):
-			case u.mark != mark:
-				add(n)
-			case !n.met(x.makes[u.own].v):
+	}
+	type place struct{ table, row int }
+	var at map[*row]place
+	for r, v := range writes(acts) {
+		p, is := at[r]
+		if !is {
+			if p.table = slices.IndexFunc(out, func(m makes) bool { return m.of == r.of }); p.table < 0 {
+				p.table, out = len(out), append(out, makes{of: r.of, each: []int32{}})
+			}
+			m := &out[p.table]
+			p.row, m.rows, m.each = len(m.rows), append(m.rows, r.number), append(m.each, 0)
+			if at == nil {
+				at = map[*row]place{}
+			}
+			at[r] = p
+		}
+		out[p.table].each[p.row] = v.num()
+	}
+	return out
+}
+
+// meets tells whether a version of the n-th row is what a statement found.
+func (st *statement) meets(n int, v *version) bool { return v.matched(st.where) && st.sees(n, v) }
+
+// found tells whether a version of a row is what all that a transaction did found of it.
+func (s *search) found(t int32, r *row, v *version) bool {
+	if s.txns[t].isUnasked || r.sign == 0 {
+		return true
+	}
+	for i := range s.h.acts[t] {
+		a := &s.h.acts[t][i]
+		n, st := -1, a.statement
+		if st != nil && st.of == r.of {
+			s.work += len(st.rows)
+			n = slices.Index(st.rows, r.number)
+		}
+		switch {
+		case st == nil && a.row == r && a.isWrite:
+			return true // what comes later finds that
+		case st == nil && a.row == r:
+			if a.made != v {
 				return false
 			}
-		}
-		for r, v := range writes(acts[i : i+1]) {
-			u := s.uses(r)
-			if u.mark == mark {
-				x.makes[u.own].v = v
-				continue
-			}
-			u.mark, u.own = mark, int32(len(x.makes))
-			x.makes = append(x.makes, makes{r, v})
-		}
-	}
-	s.work += len(x.needs) + len(x.makes)
-	for _, m := range x.makes {
-		u := s.uses(m.row)
-		u.writes = append(u.writes, rowWrite{t, m.v.num()})
-		u.sign ^= m.sign(t)
-	}
-	return true
-}
-
-// needs are the rows that an operation found.
-func (a *act) needs() iter.Seq[need] {
-	return func(yield func(need) bool) {
-		switch {
-		case a.statement != nil:
-			for n := range a.statement.rows {
-				if !yield(need{row: a.statement.row(n), st: a.statement, n: n}) {
-					return
-				}
-			}
-		case !a.isWrite:
-			yield(need{row: a.row, read: a.made})
-		}
-	}
-}
-
-// met tells whether a version of the row is what was found.
-func (n *need) met(v *version) bool {
-	switch {
-	case n.free:
-		return true
-	case n.st == nil:
-		return v == n.read
-	}
-	return v != nil && v == n.st.saw(n.n) || v.matched(n.st.where) && n.st.sees(n.n, v)
-}
-
-func (s *search) isUnasked(t int32, r *row) bool {
-	return s.h.unasked != nil && s.h.unasked(int(t), r.key)
-}
-
-// of are what a transaction needs of a row, by the shorter of the two lists that have it.
-func (s *search) of(t int32, r *row) iter.Seq[*need] {
-	return func(yield func(*need) bool) {
-		x, u := &s.txns[t], s.uses(r)
-		if len(x.needs) < len(u.needs) {
-			for i := range x.needs {
-				if n := &x.needs[i]; n.row == r && !yield(n) {
-					return
-				}
-			}
-			return
-		}
-		for _, n := range u.needs {
-			if n.t == t && !yield(&x.needs[n.i]) {
-				return
-			}
-		}
-	}
-}
-
-// has tells whether a row was found by a statement, or is none that it could have found.
-func (s *search) has(r *row, st *statement) bool {
-	for n := range s.of(int32(st.txn), r) {
-		if n.st == st {
+		case st == nil || st.of != r.of:
+		case n < 0 && v.matched(st.where), n >= 0 && !st.meets(n, v):
+			return false
+		case n >= 0 && st.op.Kind == record.PredicateWrite:
 			return true
-		}
-	}
-	return false
-}
-
-// fits tells whether a version of a row is what a transaction found of it, and all its statements.
-func (s *search) fits(t int32, r *row, v *version) bool {
-	if s.isUnasked(t, r) {
-		return true
-	}
-	s.work += min(len(s.txns[t].needs), len(s.uses(r).needs))
-	for n := range s.of(t, r) {
-		if !n.met(v) {
-			return false
-		}
-	}
-	for _, st := range s.txns[t].asks {
-		if st.of == r.of && v.matched(st.where) && !s.has(r, st) {
-			return false
 		}
 	}
 	return true
@@ -433,7 +473,8 @@ func (s *search) fits(t int32, r *row, v *version) bool {
 
 // follow are the transactions that may follow, the likeliest first.
 func (s *search) follow() []int32 {
-	if s.dead[s.state] {
+	s.stuck = none
+	if s.dead[s.state()] {
 		return nil
 	}
 	var met, likely, taking, early, unknown []int32
@@ -449,10 +490,10 @@ func (s *search) follow() []int32 {
 		if x.previous != none && !s.txns[x.previous].isDone || s.rules.RealTime && first != none && x.start > late {
 			continue
 		}
-		if x.at == none && (x.lacks == nil || s.held(x.lacks) != x.held) {
+		if x.at == none && (x.lacks == nil || s.w.held(x.lacks) != x.held) {
 			if x.lacks = s.lack(t); x.lacks != nil {
-				if x.held = s.held(x.lacks); committed && !s.willFit(t, x.lacks) {
-					s.dead[s.state] = true
+				if x.held = s.w.held(x.lacks); committed && !s.willFind(t, x.lacks) {
+					s.dead[s.state()], s.stuck = true, t
 					return nil
 				}
 			}
@@ -461,6 +502,7 @@ func (s *search) follow() []int32 {
 			wanted[x.lacks] = wanted[x.lacks] || committed
 			continue
 		}
+		x.met, x.metState = int32(len(s.order)), s.state()
 		if s.rules.Starts && x.at == none {
 			x.ats = append(x.ats, int32(len(s.order)))
 			s.starts(t, int32(len(s.order)))
@@ -472,69 +514,79 @@ func (s *search) follow() []int32 {
 	}
 	for _, t := range met { // now that it is known who has started
 		x, committed := &s.txns[t], s.h.Txns[t].Status == record.Committed
-		if committed && x.start > late {
-			continue // before what it takes away is looked at, which is long
-		}
-		taken := s.takes(t)
 		switch {
-		case taken == forGood:
+		case committed && (x.start > late || x.start > end && len(likely) > 0 && s.loose == 0):
+		case len(met) > 1 && t != first && s.takes(t):
+			if committed {
+				taking = append(taking, t)
+			} else {
+				unknown = append(unknown, t)
+			}
 		case !committed:
 			unknown = append(unknown, t)
-		case x.start > end && len(likely) > 0 && s.loose == 0:
 		case x.start > end:
 			early = append(early, t)
-		case taken == forNow && t != first:
-			taking = append(taking, t)
 		default:
 			likely = append(likely, t)
 		}
 	}
-	if s.dead[s.state] { // somebody has started
+	if s.dead[s.state()] { // somebody has started
 		return nil
 	}
 	// What is not known to have happened has, only if somebody found it.
 	for _, t := range unknown {
-		if slices.ContainsFunc(s.txns[t].makes, func(m makes) bool { return wanted[m.row] }) {
-			early = append(early, t)
+		for i := range s.txns[t].makes {
+			m := &s.txns[t].makes[i]
+			if slices.ContainsFunc(m.rows, func(r int32) bool { return wanted[m.of.rows[r]] }) {
+				early = append(early, t)
+				break
+			}
 		}
 	}
 	return append(append(likely, taking...), early...)
 }
 
-// willFit tells whether somebody who is open makes a row what a transaction found.
-func (s *search) willFit(t int32, r *row) bool {
-	for _, o := range s.uses(r).writes {
-		if o.t != t && s.fits(t, r, r.of.versions[o.v]) && s.txns[o.t].start <= s.txns[t].end+s.slack(t) {
-			return true
+// willFind tells whether somebody who is open, or may be later, makes a row what a transaction found.
+func (s *search) willFind(t int32, r *row) bool {
+	if s.mayMeetMore(t) {
+		return true
+	}
+	for _, o := range s.open {
+		if o == t || s.txns[o].start > s.txns[t].end+s.slack(t) {
+			continue
+		}
+		for i := range s.txns[o].makes {
+			m := &s.txns[o].makes[i]
+			if m.of != r.of || m.each == nil && !s.found(t, r, r.of.versions[m.all]) {
+				continue
+			}
+			s.work += len(m.rows)
+			if n := slices.Index(m.rows, r.number); n >= 0 && (m.each == nil || s.found(t, r, r.of.versions[m.each[n]])) {
+				return true
+			}
 		}
 	}
-	return s.mayMeetMore(t)
+	return false
 }
 
 // lack is a row that is not what a transaction found, if there is one.
-func (s *search) lack(t int32) *row {
-	x := &s.txns[t]
-	s.work += len(x.needs)
-	for i := range x.needs { // what was not met last first
-		i = (x.from + i) % len(x.needs)
-		if n := &x.needs[i]; !n.met(s.held(n.row)) {
-			x.from = i
-			return n.row
-		}
+func (s *search) lack(t int32) (lacks *row) {
+	if s.txns[t].isUnasked {
+		return nil
 	}
 	acts := s.h.acts[t]
 	clear(s.w.own)
 	for i := range acts {
-		if st := acts[i].statement; st != nil {
-			s.marks++
-			for _, r := range st.rows {
-				s.rows[st.of.number][r].mark = s.marks
-			}
-			for r := range s.w.matching(st.of, st.where) {
-				if s.uses(r).mark != s.marks && !s.isUnasked(t, r) {
-					return r
-				}
-			}
+		switch a := &acts[i]; {
+		case a.statement != nil:
+			lacks = s.lackOf(t, a.statement)
+		case !a.isWrite && a.row.sign != 0 && s.w.holds(a.row) != a.made:
+			lacks = a.row
+		}
+		if lacks != nil {
+			_, own := s.w.own[lacks]
+			s.never = s.never || own && s.h.Txns[t].Status == record.Committed
+			return lacks
 		}
 		if i+1 < len(acts) {
 			for r, v := range writes(acts[i : i+1]) {
@@ -545,98 +597,114 @@ func (s *search) lack(t int32) *row {
 	return nil
 }
 
-// taken is what a transaction takes away that open ones found: nothing, what somebody else may bring back, or
-// what nobody does.
-type taken int
-
-const (
-	nothing taken = iota
-	forNow
-	forGood
-)
-
-// likeness is what a row is looked at for.
-type likeness struct {
-	held, made *version
-	sign       uint64
+// lackOf is a row that is not what a statement found.
+func (s *search) lackOf(t int32, st *statement) *row {
+	if !st.isPart && s.w.sum(st) == st.sum {
+		return nil
+	}
+	x, p := &s.txns[t], &s.places[st.of.number]
+	s.work += len(st.rows)
+	p.mark++
+	var last *version
+	var matched bool
+	for n := range st.rows { // what was not met last first
+		n = (x.from + n) % len(st.rows)
+		r := st.row(n)
+		p.named[r.number] = p.mark
+		v := s.w.holds(r)
+		if v != last {
+			last, matched = v, v.matched(st.where)
+		}
+		if r.sign != 0 && !(matched && st.sees(n, v)) {
+			x.from = n
+			return r
+		}
+	}
+	for r := range s.w.matching(st.of, st.where) {
+		s.work++
+		if p.named[r.number] != p.mark && r.sign != 0 {
+			return r
+		}
+	}
+	return nil
 }
 
-// takes tells what a transaction takes away.
-func (s *search) takes(t int32) (out taken) {
+// takes tells whether a transaction takes away what open ones find now.
+func (s *search) takes(t int32) bool {
 	x := &s.txns[t]
-	clear(s.alike)
-	s.marks++
-	if s.rules.Starts {
-		s.clashes(t, func(o int32) { s.txns[o].clash = s.marks })
-	}
-	var last likeness
-	var finds *version
-	var finding []*statement
-	for _, m := range x.makes {
-		u, held := s.uses(m.row), s.held(m.row)
-		like := likeness{held, m.v, u.sign}
-		if like == last || s.alike[like] {
-			continue
-		}
-		last, s.alike[like] = like, true
-		s.work += 1 + len(u.needs)
-		for _, n := range u.needs {
-			if n.t != t && !s.txns[n.t].needs[n.i].met(m.v) {
-				out = max(out, s.takesFrom(n.t, m, t))
+	var made []*version
+	for i := range x.makes {
+		m := &x.makes[i]
+		p := &s.places[m.of.number]
+		p.mark++
+		s.work += len(m.rows)
+		for n, r := range m.rows {
+			p.made[r], p.as[r] = p.mark, m.as(n)
+			if v := m.of.versions[m.as(n)]; v != nil && (len(made) == 0 || made[len(made)-1] != v) {
+				made = append(made, v)
 			}
 		}
-		if finds != m.v {
-			finds, finding = m.v, finding[:0]
-			for _, st := range s.asks {
-				if int32(st.txn) != t && m.v.matched(st.where) {
-					finding = append(finding, st)
+		mark := p.mark
+		for _, o := range s.open {
+			if o == t || s.h.Txns[o].Status != record.Committed || s.txns[o].isUnasked || s.txns[o].start > s.txns[t].end {
+				continue
+			}
+			if s.txns[o].at != none && !s.isMarked(o, m.of, mark) {
+				continue // it has found it
+			}
+			for j := range s.h.acts[o] {
+				if s.takesFrom(&s.h.acts[o][j], m, made, mark) {
+					return true
 				}
 			}
 		}
-		for _, st := range finding {
-			if st.of == m.row.of && !held.matched(st.where) && !s.has(m.row, st) {
-				out = max(out, s.takesFrom(int32(st.txn), m, t))
-			}
-		}
-		if out == forGood {
-			return out
-		}
+		made = made[:0]
 	}
-	return out
+	return false
 }
 
-// clashes are the open transactions that have started and write what another one writes.
-func (s *search) clashes(t int32, do func(o int32)) {
-	for _, m := range s.txns[t].makes {
-		for _, o := range s.uses(m.row).writes {
-			if o.t != t && s.txns[o.t].at != none {
-				do(o.t)
-			}
+// isMarked tells whether a transaction writes rows that another does.
+func (s *search) isMarked(t int32, of *table, mark int32) bool {
+	for i := range s.txns[t].makes {
+		if m := &s.txns[t].makes[i]; m.of == of {
+			made := s.places[of.number].made
+			s.work += len(m.rows)
+			return slices.ContainsFunc(m.rows, func(r int32) bool { return made[r] == mark })
 		}
 	}
+	return false
 }
 
-// takesFrom tells what a write takes away from somebody who does not find it.
-func (s *search) takesFrom(from int32, m makes, t int32) taken {
-	if f := &s.txns[from]; f.at != none && f.clash != s.marks {
-		return nothing // it has found it
+// takesFrom tells whether rows that are marked, and of which versions are made, are not what an operation found any
+// more.
+func (s *search) takesFrom(a *act, m *makes, made []*version, mark int32) bool {
+	p, st := &s.places[m.of.number], a.statement
+	if st == nil {
+		return !a.isWrite && a.row.of == m.of && p.made[a.row.number] == mark && m.of.versions[p.as[a.row.number]] != a.made &&
+			s.w.held(a.row) == a.made
 	}
-	if s.h.Txns[from].Status != record.Committed || s.isUnasked(from, m.row) || !s.fits(from, m.row, s.held(m.row)) {
-		return nothing
+	if st.of != m.of {
+		return false
 	}
-	for _, o := range s.uses(m.row).writes {
-		if o.t != t && o.t != from && s.txns[o.t].start <= s.txns[from].end+s.slack(from) &&
-			s.fits(from, m.row, m.row.of.versions[o.v]) {
-			if s.txns[from].start > s.txns[t].end {
-				return nothing
-			}
-			return forNow
+	s.work += len(st.rows)
+	versions, held := m.of.versions, s.w.tables[m.of.number].held
+	p.mark++
+	for n, r := range st.rows {
+		p.named[r] = p.mark
+		if p.made[r] == mark && p.as[r] != held[r] && st.of.rows[r].sign != 0 && !st.meets(n, versions[p.as[r]]) && st.meets(n, versions[held[r]]) {
+			return true
 		}
 	}
-	if s.mayMeetMore(from) {
-		return forNow
+	if !slices.ContainsFunc(made, func(v *version) bool { return v.matched(st.where) }) {
+		return false
 	}
-	return forGood
+	s.work += len(m.rows)
+	for n, r := range m.rows {
+		if p.named[r] != p.mark && st.of.rows[r].sign != 0 && versions[m.as(n)].matched(st.where) && !versions[held[r]].matched(st.where) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayMeetMore tells whether a transaction may have run beside one that is not open yet.
@@ -649,98 +717,81 @@ func mix(a, b uint64) uint64 {
 	return a ^ a>>29
 }
 
-func (v *version) sign(x uint64) uint64 {
-	if v == nil {
-		return mix(x, 0)
-	}
-	return mix(x, uint64(v.number))
-}
-
-func (n *need) sign(t int32) uint64 {
-	x, v := uint64(t)<<32+1, n.read
-	if n.st != nil {
-		x += 2 * n.st.number
-		if !n.free {
-			v = n.st.saw(n.n)
-		}
-	}
-	return v.sign(x)
-}
-
-func (m makes) sign(t int32) uint64 { return m.v.sign(uint64(t) << 32) }
-
 // do puts a transaction at the end of the order.
 func (s *search) do(t int32) {
 	x := &s.txns[t]
 	x.isDone, x.place = true, int32(len(s.order))
 	s.starts(t, none)
-	s.clashes(t, func(o int32) { s.starts(o, none) })
-	s.state ^= mix(uint64(t), 3)
+	s.who ^= sign(uint64(t) << 2)
 	s.order = append(s.order, verdict.Event{Txn: verdict.TxnID(t), Commit: true})
-	for _, m := range x.makes {
-		u := s.uses(m.row)
-		u.past = append(u.past, rowWrite{t, m.v.num()})
-		s.put(m.row, m.v)
+	for i := range x.makes {
+		m := &x.makes[i]
+		p := &s.places[m.of.number]
+		s.work += len(m.rows)
+		p.mark++
+		for n, r := range m.rows {
+			was := wrote{s.put(m.of, r, m.as(n)), none}
+			if p.made[r] = p.mark; p.wrote != nil {
+				was.by, p.wrote[r] = p.wrote[r], t
+			}
+			s.past = append(s.past, was)
+		}
+		for _, o := range s.open {
+			if s.txns[o].at != none && s.isMarked(o, m.of, p.mark) {
+				s.starts(o, none)
+			}
+		}
 	}
-	s.close(t)
+	x.wrote = 0
+	for i := range x.makes {
+		x.wrote += len(x.makes[i].rows)
+	}
+	s.open = slices.DeleteFunc(s.open, func(o int32) bool { return o == t })
+	x.makes = nil
 	if s.h.Txns[t].Status == record.Committed {
 		s.undone--
 	}
 }
 
-func (s *search) put(r *row, v *version) {
-	x := mix(uint64(r.of.number), uint64(r.number))
-	s.state ^= s.held(r).sign(x) ^ v.sign(x)
-	s.w.put(r, v)
-}
-
-// close takes a transaction out of those that are open.
-func (s *search) close(t int32) {
-	x := &s.txns[t]
-	for i := range x.needs {
-		n := &x.needs[i]
-		u := s.uses(n.row)
-		u.sign ^= n.sign(t)
-		j := slices.Index(u.needs, rowNeed{t, int32(i)})
-		last := len(u.needs) - 1
-		u.needs[j] = u.needs[last]
-		u.needs = u.needs[:last]
-	}
-	for _, m := range x.makes {
-		u := s.uses(m.row)
-		u.sign ^= m.sign(t)
-		u.writes = slices.DeleteFunc(u.writes, func(o rowWrite) bool { return o.t == t })
-	}
-	x.needs, x.asks, x.makes = nil, nil, nil
-	s.asks = slices.DeleteFunc(s.asks, func(st *statement) bool { return int32(st.txn) == t })
-	s.open = slices.DeleteFunc(s.open, func(o int32) bool { return o == t })
+// put makes a row hold a version; it returns the one that it held.
+func (s *search) put(of *table, r, version int32) int32 {
+	n := s.w.tables[of.number]
+	held := n.held[r]
+	s.what += sign(uint64(of.number)<<32+uint64(r)) * (of.versions[version].sign() - of.versions[held].sign())
+	n.put(r, version)
+	return held
 }
 
 // back takes back all from a place in the order on.
 func (s *search) back(to int) {
 	for ; len(s.order) > to; s.order = s.order[:len(s.order)-1] {
 		t := int32(s.order[len(s.order)-1].Txn)
-		s.txns[t].isDone = false
-		s.state ^= mix(uint64(t), 3)
-		for r := range writes(s.h.acts[t]) {
-			u := s.uses(r)
-			n := len(u.past)
-			if n == 0 || u.past[n-1].t != t {
-				continue // it wrote it twice
+		x := &s.txns[t]
+		x.isDone = false
+		s.register(t)
+		for i := len(x.makes) - 1; i >= 0; i-- {
+			m := &x.makes[i]
+			p := &s.places[m.of.number]
+			s.work += len(m.rows)
+			for n := len(m.rows) - 1; n >= 0; n-- {
+				was := s.past[len(s.past)-1]
+				s.past = s.past[:len(s.past)-1]
+				if s.put(m.of, m.rows[n], was.version); p.wrote != nil {
+					p.wrote[m.rows[n]] = was.by
+				}
 			}
-			var v *version
-			if u.past = u.past[:n-1]; n > 1 {
-				v = r.of.versions[u.past[n-2].v]
-			}
-			s.put(r, v)
 		}
+		s.who ^= sign(uint64(t) << 2)
 		if s.h.Txns[t].Status == record.Committed {
 			s.undone++
 		}
-		s.register(t)
 	}
 	for _, t := range s.open {
-		s.txns[t].lacks = nil
+		x := &s.txns[t]
+		x.lacks = nil
+		if int(x.met) > len(s.order) {
+			x.met = none
+		}
 		s.restarts(t)
 	}
 }

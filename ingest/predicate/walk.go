@@ -3,6 +3,7 @@ package predicate
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -15,30 +16,106 @@ type walk struct {
 	own    map[*row]*version // what the transaction in work wrote
 }
 
-// now is what a table holds.
+// now is what a table holds. Rows that hold the same are together, so that a condition is looked at once for all of
+// them.
 type now struct {
-	held    []int32 // the versions by row
-	indexes map[int]*index
+	of         *table
+	held       []int32 // by row: its version
+	next, last []int32 // by row: others that hold the same
+	same       []same  // by version
+	live       []int32 // the versions that rows hold
+	indexes    map[int]*index
+}
+
+// same are the rows that hold a version.
+type same struct {
+	sum   uint64 // of their signs
+	sign  uint64 // of the version
+	count int32
+	first int32
+	live  int32 // where the version stands in live
 }
 
 func (h *History) walk() *walk {
 	w := &walk{h: h, tables: make([]*now, len(h.tables)), own: map[*row]*version{}}
 	for _, t := range h.tables {
-		w.tables[t.number] = &now{held: make([]int32, len(t.rows)), indexes: map[int]*index{}}
+		w.tables[t.number] = &now{of: t, held: make([]int32, len(t.rows)), next: make([]int32, len(t.rows)),
+			last: make([]int32, len(t.rows)), same: make([]same, len(t.versions)), indexes: map[int]*index{}}
 	}
 	return w
 }
 
 // holds is a row as the transaction in work finds it.
 func (w *walk) holds(r *row) *version {
-	if v, is := w.own[r]; is {
-		return v
+	if len(w.own) > 0 {
+		if v, is := w.own[r]; is {
+			return v
+		}
 	}
 	return w.held(r)
 }
 
 // held is a row as it is but for what the transaction in work wrote.
 func (w *walk) held(r *row) *version { return r.of.versions[w.tables[r.of.number].held[r.number]] }
+
+// sum is what the signs of the rows that match a statement's condition add up to; see statement.
+func (w *walk) sum(st *statement) (sum uint64) {
+	isRead := st.op.Kind == record.PredicateRead
+	for s := range w.alike(st.of, st.where) {
+		if isRead {
+			sum += s.sum * s.sign
+		} else {
+			sum += s.sum
+		}
+	}
+	add := func(r *row, v *version, times uint64) {
+		if v.matched(st.where) {
+			if isRead {
+				times *= v.sign()
+			}
+			sum += r.sign * times
+		}
+	}
+	for r, v := range w.own {
+		if r.of == st.of {
+			add(r, w.held(r), math.MaxUint64) // minus one
+			add(r, v, 1)
+		}
+	}
+	return sum
+}
+
+// alike are the versions that match a condition and that rows hold, but for what the transaction in work wrote.
+func (w *walk) alike(t *table, p *condition) iter.Seq[*same] {
+	return func(yield func(*same) bool) {
+		n := w.tables[t.number]
+		give := func(version int32) bool {
+			v := t.versions[version]
+			return w.h.look(p, v) && (!v.matched(p) || yield(&n.same[version]))
+		}
+		if !p.isBounded {
+			for _, version := range n.live {
+				if !give(version) {
+					return
+				}
+			}
+			return
+		}
+		x := n.indexes[p.column]
+		if x == nil {
+			x = t.index(p.column)
+			for _, version := range n.live {
+				x.add(version)
+			}
+			n.indexes[p.column] = x
+		}
+		for version := range x.within(p.low, p.high) {
+			if !give(version) {
+				return
+			}
+		}
+	}
+}
 
 // matching are the rows that match a condition, for the transaction in work.
 func (w *walk) matching(t *table, p *condition) iter.Seq[*row] {
@@ -48,54 +125,83 @@ func (w *walk) matching(t *table, p *condition) iter.Seq[*row] {
 				return
 			}
 		}
-		held := w.tables[t.number].held
-		give := func(i int32) bool {
-			v := t.versions[held[i]]
-			if !w.h.look(p, v) {
-				return false
-			}
-			if !v.matched(p) {
-				return true
-			}
-			if _, own := w.own[t.rows[i]]; own {
-				return true
-			}
-			return yield(t.rows[i])
-		}
-		x := t.bounded(p, w.tables[t.number].indexes, func(column int) *index {
-			x := t.index(column)
-			for i, v := range held {
-				x.move(int32(i), -1, x.list(t.versions[v], column))
-			}
-			return x
-		})
-		if x != nil {
-			for i := range x.within(p.low, p.high) {
-				if !give(i) {
+		n := w.tables[t.number]
+		for s := range w.alike(t, p) {
+			for i := s.first; i != none; i = n.next[i] {
+				if _, own := w.own[t.rows[i]]; !own && !yield(t.rows[i]) {
 					return
 				}
-			}
-			return
-		}
-		for i := range held {
-			if !give(int32(i)) {
-				return
 			}
 		}
 	}
 }
 
-// put makes a row what it is from now on.
-func (w *walk) put(r *row, v *version) {
-	n := w.tables[r.of.number]
-	for column, x := range n.indexes {
-		if x != nil {
-			if from, to := x.list(w.held(r), column), x.list(v, column); from != to {
-				x.move(r.number, from, to)
+// count is how many rows match a condition, for the transaction in work.
+func (w *walk) count(t *table, p *condition) (count int) {
+	for s := range w.alike(t, p) {
+		count += int(s.count)
+	}
+	for r, v := range w.own {
+		if r.of == t {
+			if w.held(r).matched(p) {
+				count--
+			}
+			if v.matched(p) {
+				count++
 			}
 		}
 	}
-	n.held[r.number] = v.num()
+	return count
+}
+
+// put makes a row what it is from now on.
+func (w *walk) put(r *row, v *version) { w.tables[r.of.number].put(r.number, v.num()) }
+
+// put makes a row hold a version.
+func (n *now) put(row, version int32) {
+	old, sign := n.held[row], n.of.rows[row].sign
+	if old == version {
+		return
+	}
+	if n.held[row] = version; old != 0 {
+		s, next, last := &n.same[old], n.next[row], n.last[row]
+		if last == none {
+			s.first = next
+		} else {
+			n.next[last] = next
+		}
+		if next != none {
+			n.last[next] = last
+		}
+		s.sum -= sign
+		if s.count--; s.count == 0 {
+			moved := n.live[len(n.live)-1]
+			n.live[s.live], n.same[moved].live = moved, s.live
+			n.live = n.live[:len(n.live)-1]
+			for _, x := range n.indexes {
+				x.remove(old)
+			}
+		}
+	}
+	if version == 0 {
+		return
+	}
+	for int(version) >= len(n.same) {
+		n.same = append(n.same, same{})
+	}
+	s := &n.same[version]
+	if s.count++; s.count == 1 {
+		s.first, s.live, s.sign = none, int32(len(n.live)), n.of.versions[version].sign()
+		n.live = append(n.live, version)
+		for _, x := range n.indexes {
+			x.add(version)
+		}
+	}
+	s.sum += sign
+	if n.next[row], n.last[row] = s.first, none; s.first != none {
+		n.last[s.first] = row
+	}
+	s.first = row
 }
 
 // writes are what the rows that a transaction writes become, each as often as it is written.

@@ -2,6 +2,8 @@ package record
 
 import (
 	"encoding/json"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,17 +14,23 @@ func (v Value) Elements() []Value {
 	if v.Kind != KindList || len(v.Text) <= 2 {
 		return nil
 	}
-	text := v.Text[1 : len(v.Text)-1]
-	out := make([]Value, 0, 1+strings.Count(text, ","))
-	for len(text) > 0 {
-		n := elementEnd(text)
-		out = append(out, element(text[:n]))
-		if n == len(text) {
-			break
+	return slices.AppendSeq(make([]Value, 0, 1+strings.Count(v.Text, ",")), v.Each())
+}
+
+// Each are the elements of a list one by one, without memory of their own.
+func (v Value) Each() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if v.Kind != KindList || len(v.Text) <= 2 {
+			return
 		}
-		text = text[n+1:]
+		for text := v.Text[1 : len(v.Text)-1]; ; {
+			n := elementEnd(text)
+			if !yield(element(text[:n])) || n == len(text) {
+				return
+			}
+			text = text[n+1:]
+		}
 	}
-	return out
 }
 
 // elementEnd is the length of the first element of canonical text.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/window/frontier"
@@ -76,11 +77,11 @@ type Config struct {
 
 	// Predicates, if it is not nil, judges records that have predicates, a part of the history, at several levels:
 	// what breaks them is in the results, of which the i-th is of the transactions that find(i) finds, and found is how
-	// many rows their statements found. What unasked
-	// names (nil: nothing) was not read, as far as is known. It is asked only where coverage is complete and all is
+	// many rows their statements found. What unasked has
+	// was not read, as far as is known. It is asked only where coverage is complete and all is
 	// absent at first, and gives no result if it can't judge the predicates: then they are counted.
 	Predicates func(records *packed.Records, levels []verdict.Level,
-		unasked func(t int, key string) bool) (results []verdict.Result, find func(i int) Find, found Found) `json:"-"`
+		unasked predicate.Unasked) (results []verdict.Result, find func(i int) Find, found Found) `json:"-"`
 
 	// Stop, if it is not nil, is asked now and then while a tick works, also those of
 	// Restore. Once it returns true what is open stays open, and the history is no longer

@@ -23,7 +23,7 @@ func (s *segments) meet(t *record.Transaction, keys []version.Key) {
 func (s *segments) meetAll(t *record.Transaction, keys []version.Key) {
 	s.fresh = s.fresh[:0]
 	for i := range t.Ops {
-		if predicate(&t.Ops[i]) || s.met.has(keys[i]) {
+		if keyless(&t.Ops[i]) || s.met.has(keys[i]) {
 			continue
 		}
 		s.met.set(keys[i])

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/window/frontier"
@@ -73,12 +74,12 @@ func (s *segments) look(undecided int64, without fedFlags, levels []verdict.Leve
 	lossy := func(key string) bool {
 		return s.number > 0 && s.front.State(key)&(frontier.Lossy|frontier.Repeated) != 0
 	}
-	unasked := func(t int, key string) bool {
+	unasked := predicate.Unasked{Key: lossy, Txn: func(t int) bool {
 		i := t - len(s.seeds)
-		return i < 0 || s.fed[i].at >= undecided || s.fed[i].flags&without != 0 || lossy(key)
-	}
+		return i < 0 || s.fed[i].at >= undecided || s.fed[i].flags&without != 0
+	}}
 	if s.number == 0 && undecided == math.MaxInt64 && !s.hasFlag(without) {
-		unasked = nil
+		unasked = predicate.Unasked{}
 	}
 	results, find, found := s.cfg.Predicates(b.Records(), levels, unasked)
 	for _, l := range verdict.Levels() { // the weakest first

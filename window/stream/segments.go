@@ -334,7 +334,7 @@ func (s *segments) again(t *record.Transaction, f fed) {
 // the last writes of its records are forgotten.
 func (s *segments) needs(dst []string, t *record.Transaction) []string {
 	for i := range t.Ops {
-		if !predicate(&t.Ops[i]) {
+		if !keyless(&t.Ops[i]) {
 			dst = s.front.Needs(dst, t.Ops[i].Key)
 		}
 	}
@@ -345,7 +345,7 @@ func (s *segments) needs(dst []string, t *record.Transaction) []string {
 func (s *segments) keys(yield func(string) bool) {
 	of := func(ops []record.Op) bool {
 		for i := range ops {
-			if !predicate(&ops[i]) && !yield(ops[i].Key) {
+			if !keyless(&ops[i]) && !yield(ops[i].Key) {
 				return false
 			}
 		}
@@ -366,8 +366,8 @@ func (s *segments) keys(yield func(string) bool) {
 	}
 }
 
-// predicate tells whether an operation has no key.
-func predicate(o *record.Op) bool {
+// keyless tells whether an operation has no key.
+func keyless(o *record.Op) bool {
 	return o.Kind == record.PredicateRead || o.Kind == record.PredicateWrite
 }
 
@@ -1033,7 +1033,7 @@ func readsOf(ops []record.Op, keys []string) []record.Op {
 // opsOf are the operations on some keys.
 func opsOf(ops []record.Op, keys []string) []record.Op {
 	return slices.DeleteFunc(slices.Clone(ops),
-		func(op record.Op) bool { return predicate(&op) || !slices.Contains(keys, op.Key) })
+		func(op record.Op) bool { return keyless(&op) || !slices.Contains(keys, op.Key) })
 }
 
 // stopped tells whether Config.Stop says so: then nothing need be what its records make it.

@@ -18,6 +18,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -44,7 +45,7 @@ const predicatesShare = 2 * searchedShare
 
 // predicates is stream.Config.Predicates.
 func (w *worker) predicates(records *packed.Records, levels []verdict.Level,
-	unasked func(t int, key string) bool) ([]verdict.Result, func(i int) stream.Find, stream.Found) {
+	unasked predicate.Unasked) ([]verdict.Result, func(i int) stream.Find, stream.Found) {
 	stop := func() verdict.Reason {
 		if w.stopping.Load() {
 			return verdict.Timeout

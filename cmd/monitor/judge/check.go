@@ -53,8 +53,8 @@ type Question struct {
 	Until time.Time
 	// BytesMax is what an engine may hold of what grows with more than the transactions; 0: no bound. See Part.
 	BytesMax int
-	// Unasked names what, of what transaction t read, is left out where there are predicates; may be nil. See Part.
-	Unasked func(t int, key string) bool
+	// Unasked is what is left out of what was read where there are predicates. See Part.
+	Unasked predicate.Unasked
 	// Phase is told what is being done; may be nil.
 	Phase func(string)
 	// Known is told what is known so far, whenever that is more: of use to who

@@ -43,7 +43,7 @@ func (q *Question) readItems() {
 		q.items, err = predicate.Read(q.Records.Transactions(), q.Unasked,
 			func() bool { return q.Stop() != verdict.NoReason })
 	}
-	if err == nil && q.items.Supposed && q.Unasked != nil {
+	if err == nil && q.items.Supposed && q.Unasked.Any() {
 		err = errors.New("it is not known what predicate writes hit, or made of it, and not all that they may have met")
 	}
 	if err != nil {

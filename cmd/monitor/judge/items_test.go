@@ -13,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
@@ -345,9 +346,10 @@ func TestPartFindsItsRecords(t *testing.T) {
 			return verdict.NoReason
 		}
 		q := Question{Records: packed.Of(txns), Levels: levels, AnomaliesMax: 1, Stop: stop, Assume: Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
-			Unasked: func(int, string) bool { return false }}
+			Unasked: predicate.Unasked{Txn: func(int) bool { return false }}}
 		if seed%2 > 0 { // with few of them left out, as where they are open
-			q.Unasked = func(x int, key string) bool { return uint64(x+len(key))*(seed+1)%7 == 0 }
+			q.Unasked = predicate.Unasked{Txn: func(x int) bool { return uint64(x)*(seed+1)%7 == 0 },
+				Key: func(key string) bool { return uint64(key[len(key)-1])*(seed+1)%7 == 0 }}
 		}
 		results, find, _ := q.Part()
 		for i, res := range results {
@@ -444,13 +446,13 @@ func TestPartIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	records := packed.Of(slices.Collect(g.Transactions()))
-	for _, unasked := range []func(int, string) bool{nil, func(int, string) bool { return false }} {
+	for _, unasked := range []predicate.Unasked{{}, {Txn: func(int) bool { return false }}} {
 		asked := 0
 		q := Question{Records: records, Levels: []verdict.Level{verdict.RC, verdict.SI}, AnomaliesMax: 1, BytesMax: 8 << 20, Unasked: unasked, Assume: Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
 			Stop: func() verdict.Reason { asked++; return verdict.NoReason }}
 		results, _, _ := q.Part()
 		if len(results) != 2 || results[0].Outcome != verdict.Unknown || asked > partAsks+records.Len()/4 {
-			t.Errorf("all: %v: asked %d times: %.300v", unasked == nil, asked, results)
+			t.Errorf("all: %v: asked %d times: %.300v", !unasked.Any(), asked, results)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
@@ -394,7 +395,7 @@ func (t *topic) config() stream.Config {
 		Sessions: t.assume.Sessions, MaxSkew: time.Duration(t.assume.MaxSkew), MaxTransaction: time.Duration(t.longest), UniqueValues: t.unique || t.shown,
 		Every: 5, Segment: math.MaxInt32}
 	c.Order.Lateness = time.Duration(t.lateness)
-	c.Predicates = func(records *packed.Records, levels []verdict.Level, unasked func(int, string) bool) ([]verdict.Result, func(int) stream.Find, stream.Found) {
+	c.Predicates = func(records *packed.Records, levels []verdict.Level, unasked predicate.Unasked) ([]verdict.Result, func(int) stream.Find, stream.Found) {
 		return judge.Question{Records: records, Levels: levels, Assume: t.assume, Unasked: unasked}.Part()
 	}
 	if t.spaced {
