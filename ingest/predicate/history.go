@@ -198,9 +198,8 @@ type statement struct {
 	follows []bool     // an operation of its own that follows writes the row; nil: of none
 	reads   []read
 	asked   map[*row]bool
-	// Where the table holds what the statement found, the signs of the rows that match add up to this, those of a predicate
-	// read each times that of its version, unless that is not all (isPart):
-	// it returned fewer columns than rows have.
+	// Where the table holds what the statement found, the signs of the rows that match add up to this, those of a
+	// predicate read each times that of its version. That is not all (isPart) where versions are shown in part.
 	sum    uint64
 	isPart bool
 }

@@ -680,8 +680,8 @@ func (s *search) isMarked(t int32, of *table, mark int32) bool {
 func (s *search) takesFrom(a *act, m *makes, made []*version, mark int32) bool {
 	p, st := &s.places[m.of.number], a.statement
 	if st == nil {
-		return !a.isWrite && a.row.of == m.of && p.made[a.row.number] == mark && m.of.versions[p.as[a.row.number]] != a.made &&
-			s.w.held(a.row) == a.made
+		return !a.isWrite && a.row.of == m.of && p.made[a.row.number] == mark &&
+			m.of.versions[p.as[a.row.number]] != a.made && s.w.held(a.row) == a.made
 	}
 	if st.of != m.of {
 		return false
@@ -691,7 +691,8 @@ func (s *search) takesFrom(a *act, m *makes, made []*version, mark int32) bool {
 	p.mark++
 	for n, r := range st.rows {
 		p.named[r] = p.mark
-		if p.made[r] == mark && p.as[r] != held[r] && st.of.rows[r].sign != 0 && !st.meets(n, versions[p.as[r]]) && st.meets(n, versions[held[r]]) {
+		if p.made[r] == mark && p.as[r] != held[r] && st.of.rows[r].sign != 0 &&
+			!st.meets(n, versions[p.as[r]]) && st.meets(n, versions[held[r]]) {
 			return true
 		}
 	}
@@ -700,7 +701,8 @@ func (s *search) takesFrom(a *act, m *makes, made []*version, mark int32) bool {
 	}
 	s.work += len(m.rows)
 	for n, r := range m.rows {
-		if p.named[r] != p.mark && st.of.rows[r].sign != 0 && versions[m.as(n)].matched(st.where) && !versions[held[r]].matched(st.where) {
+		if p.named[r] != p.mark && st.of.rows[r].sign != 0 &&
+			versions[m.as(n)].matched(st.where) && !versions[held[r]].matched(st.where) {
 			return true
 		}
 	}
