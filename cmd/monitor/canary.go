@@ -71,7 +71,7 @@ var canaryShorthands = []shorthand{
 	{flag: "session-settings", path: "canary.session_settings",
 		usage: "`settings` that sessions take in turn, as in 'a=1;a=2': canary.session_settings"},
 	{flag: "workload", path: "canary.workloads",
-		usage: "the `workloads`, comma-separated, of those above: canary.workloads"},
+		usage: "the `workloads`, comma-separated, of those above: canary.workloads", list: true},
 	{flag: "sessions", path: "canary.sessions", usage: "how `many` sessions: canary.sessions"},
 	{flag: "access", path: "canary.access", usage: "which `nodes` a session uses: pinned, split, wander: canary.access"},
 	{flag: "rate", path: "canary.rate", usage: "transactions a `second`; 0: as many as the database takes: canary.rate"},

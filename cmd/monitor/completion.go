@@ -57,7 +57,7 @@ func complete(cmd *cobra.Command) {
 		if f.Name == "level" && cmd.Name() == "check" {
 			all = append(all, "all")
 		}
-		offer(cmd, f.Name, f.Value.Type() == "stringSlice" || f.Name == "level" && cmd.Name() == "run", all)
+		offer(cmd, f.Name, f.Value.Type() == "stringSlice", all)
 	})
 	if cmd.LocalFlags().Lookup("set") != nil {
 		register(cmd, "set", settings)

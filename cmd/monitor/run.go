@@ -29,7 +29,7 @@ type runFlags struct {
 func newRun() *cobra.Command {
 	r := runFlags{from: configured{shorthands: []shorthand{
 		{flag: "brokers", path: "source.kafka.brokers",
-			usage: "`host:port` of brokers, comma-separated: source.kafka.brokers"},
+			usage: "`host:port` of brokers, comma-separated: source.kafka.brokers", list: true},
 		{flag: "topic", path: "source.kafka.topic", usage: "the `topic`: source.kafka.topic"},
 	}}}
 	cmd := &cobra.Command{
@@ -147,15 +147,16 @@ func reload(a *app.App, sources config.Sources, log zerolog.Logger) {
 	_ = a.Reload(next.Config) // it logs and counts what fails
 }
 
-// shorthand is a flag for a key of the configuration. many: it may be given several times, for a list.
+// shorthand is a flag for a key of the configuration. many: it may be given several times, for a list, and so may what
+// is list, of words without commas, which commas separate too.
 type shorthand struct {
 	flag, path, usage string
-	many              bool
+	many, list        bool
 }
 
 // always are the shorthands of every command that has a monitor.
 var always = []shorthand{
-	{flag: "level", path: "levels", usage: "the `levels` that the database promises, comma-separated: levels"},
+	{flag: "level", path: "levels", usage: "the `levels` that the database promises, comma-separated: levels", list: true},
 	{flag: "store", path: "store.path", usage: "the `folder` of the store: store.path"},
 	{flag: "listen", path: "http.listen", usage: "the `address` of the page, as host:port; empty: none: http.listen"},
 }
@@ -178,9 +179,12 @@ func (c *configured) flags(cmd *cobra.Command) {
 		}
 	}
 	for _, s := range c.shorthands {
-		if s.many {
+		switch {
+		case s.many:
 			f.StringArray(s.flag, nil, s.usage)
-		} else {
+		case s.list:
+			f.StringSlice(s.flag, nil, s.usage)
+		default:
 			f.String(s.flag, "", s.usage)
 		}
 	}
