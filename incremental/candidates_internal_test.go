@@ -44,7 +44,7 @@ func TestCandidatesAreCounted(t *testing.T) {
 			if e.weak != nil {
 				return len(e.weak.choices)
 			}
-			return e.checks[0].poly.Stats.Choices
+			return e.g.checks[0].poly.Stats.Choices
 		}
 
 		e := begin(Options{})

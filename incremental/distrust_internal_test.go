@@ -48,8 +48,8 @@ func TestSteppedClockIsDistrusted(t *testing.T) {
 					distrusted++
 				}
 			}
-			if r.Outcome != verdict.Satisfied || !e.checks[0].pruned || (distrusted > 0) != (by > 0) || distrusted > 4 {
-				t.Errorf("%v, %v: %v, times are used: %t, %d sessions are distrusted", by, level, r.Outcome, e.checks[0].pruned, distrusted)
+			if r.Outcome != verdict.Satisfied || !e.g.checks[0].pruned || (distrusted > 0) != (by > 0) || distrusted > 4 {
+				t.Errorf("%v, %v: %v, times are used: %t, %d sessions are distrusted", by, level, r.Outcome, e.g.checks[0].pruned, distrusted)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func TestSeedsSayNothingOfTimes(t *testing.T) {
 			step(400+i, true)
 		}
 		e.Tick(int64(time.Second))
-		if used := e.checks[0].pruned; used != (seeds > 0) {
+		if used := e.g.checks[0].pruned; used != (seeds > 0) {
 			t.Errorf("%d seeds: times are used: %t", seeds, used)
 		}
 	}
@@ -103,7 +103,7 @@ func BenchmarkReadAgain(b *testing.B) {
 				}
 			}
 			for b.Loop() {
-				e.again(true, func(c *check) bool { return c.pruned })
+				e.g.again(true, func(c *check) bool { return c.pruned })
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/txn")
 		})
@@ -144,8 +144,8 @@ func TestTimesAreUsedWhereTheyHelp(t *testing.T) {
 				e.Tick(x.End)
 			}
 		}
-		if r := e.Close()[0]; r.Outcome == verdict.Violated || e.checks[0].pruned != c.used {
-			t.Errorf("%s: %v, times are used: %t", c.name, r.Outcome, e.checks[0].pruned)
+		if r := e.Close()[0]; r.Outcome == verdict.Violated || e.g.checks[0].pruned != c.used {
+			t.Errorf("%s: %v, times are used: %t", c.name, r.Outcome, e.g.checks[0].pruned)
 		}
 	}
 }

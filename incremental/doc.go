@@ -10,39 +10,42 @@
 // The batch checker is the same engine with Online unset: all is admitted, in
 // the order of time or in bulk, by Close.
 //
-//	            record.Transaction
-//	                    │ Step
-//	             ┌──────▼──────┐  INT, own writes
-//	             │   intake    │──────────────────────┐
-//	             └──────┬──────┘                      │
-//	   names as numbers │ reads and writes by cell    │
-//	             ┌──────▼──────┐  thin-air, aborted,  │
-//	             │   engine    │  intermediate, ...   │
-//	             │  (resolve)  │──────────────────────┤
-//	             └──────┬──────┘                      │
-//	     reads by       │ version                     ▼
-//	             ┌──────▼──────┐  divergence    verdict.Violation
-//	             │   strand    │──────────────────────▲
-//	             └──────┬──────┘                      │
-//	   one a level kind │ edges, blocks, choices      │
-//	             ┌──────▼──────┐  cycles, unsat       │
-//	             │ constraint. ├───────────▶ report ──┘
-//	             │  Polygraph  │             checks again what rests on times,
-//	             └─────────────┘             and finds the evidence
+//	record.Transaction
+//	      │ Step
+//	┌─────▼─────┐   names as numbers, INT, own writes
+//	│  intake   │─────────────────────────────────────┐
+//	└─────┬─────┘                                     │
+//	┌─────▼─────┐   what is known of the records;     │
+//	│  history  │   every stage below asks it         │
+//	└─────┬─────┘                                     │
+//	┌─────▼─────┐   thin air, aborted, intermediate   │
+//	│ resolver  │─────────────────────────────────────┤
+//	└──┬─────┬──┘                                     │ findings
+//	   │     └─ reads by writer ──▶ weakChecks ───────┤
+//	   │ reads by version            g1, rc, ra, cc   │
+//	┌──▼────────┐                               ┌─────▼─────┐   violations   ┌──────────┐
+//	│  graphs   │─ cycles, unsat ──────────────▶│ evidence  │───────────────▶│  output  │
+//	└───────────┘   strands, polygraphs         └───────────┘                └──────────┘
 //
-//	file        what
-//	options.go  what is asked and assumed
-//	intake.go   records are read into numbers
-//	history.go  what is known of them; names.go and values.go: its tables
-//	writers.go  whom a read may be of, by what is known and may be assumed
-//	engine.go   when transactions are admitted: as they come, by time, in bulk
-//	resolve.go  which version a read saw, or may have, and when that is certain
-//	lists.go    the same for lists, and the order of versions that they show
-//	strand.go   a history, or part of one, read into polygraphs
-//	report.go   violations, evidence, verdicts
-//	weaklevels.go, weakchoices.go, weakreport.go
-//	            g1, rc, ra, cc: the engine tells package weak's checker of each
-//	            transaction and each read beside, or without, the strands
+// Each stage knows those that it asks, and none knows the Engine, which says when: who is admitted, when levels are
+// solved, and that a history is read again without times of which evidence says that they made a finding.
+//
+//	file          what
+//	options.go    what is asked and assumed
+//	engine.go     when transactions are admitted: as they come, by time, in bulk; when levels are solved
+//	intake.go     records are read into numbers
+//	history.go    what is known of them; names.go and values.go: its tables
+//	writers.go    whom a read may be of, by what is known and may be assumed
+//	resolve.go    which version a read saw, or may have, and when that is certain; anomalies.go: what none can have
+//	lists.go      the same for lists, and the order of versions that they show
+//	graphs.go     the polygraphs, together and apart, and made anew
+//	strand.go     a history, or part of one, read into polygraphs
+//	evidence.go   findings as violations, with what proves them
+//	output.go     what is told, and once
+//	report.go     findings judged, and verdicts
+//	weaklevels.go, weakchoices.go
+//	              g1, rc, ra, cc: package weak's checker is told of each transaction and each read beside, or without,
+//	              the strands
 //
 // Sub-packages, each importing only those before it: paged, graph, clock,
 // reach, version, weak, sat, acyclic, constraint. Package verdict holds what is said; oracle

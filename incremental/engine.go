@@ -1,13 +1,10 @@
 package incremental
 
 import (
-	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/budget"
-	"github.com/isowatch/isowatch/incremental/constraint"
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -33,91 +30,40 @@ const defaultBytesMax = 256 << 20
 
 // Engine checks one history at one or more levels.
 //
-// A transaction is taken in (intake: names become numbers, what it breaks by
-// itself is found), then admitted: its reads are resolved to versions, and the
-// polygraphs are told. Online a transaction is admitted at once and a read
-// waits for its writer until none can come any more; in batch all is admitted by
-// Close, when every writer is known.
+// A transaction is taken in (intake: names become numbers, what it breaks by itself is found), then admitted: its reads
+// are resolved to versions, and the polygraphs are told. Online a transaction is admitted at once and a read waits for
+// its writer until none can come any more; in batch all is admitted by Close, when every writer is known.
+//
+// Each stage knows those before it and those that it gives to, none knows the Engine, which says only when: who is
+// admitted, when it is solved, and what becomes of a finding that does not hold.
 type Engine struct {
-	opt Options
-	in  *intake
-	h   *history
-	// shared are read anomalies and divergences: what breaks every level that is,
-	// or implies, the one they are noted with.
-	shared  []verdict.Violation
-	nShared map[verdict.Level]int // by that level
-	checks  []*check              // levels that want a polygraph
-	weak    *weakChecks           // those that don't, or nil
-	// witness is a level that nobody asked for, or nil: where it holds it answers for weak levels whose reads may be
-	// of several writers, which takes them a long search. It goes as soon as it does not.
-	witness *check
-	results []func() verdict.Result
-	// plain: no polygraph is asked for, so that versions are made of lists only.
-	plain bool
-	// strands are readings of the history, all with the same slots and versions.
-	// The first serves for look-ups; where pc is asked for it is that one's. While
-	// no read has several candidates and no time misled, levels that agree on what
-	// a read says of versions, and on sessions, share one; afterwards each level
-	// kind has its own.
-	strands []*strand
-	main    *strand
+	opt    Options
+	stop   *stopper
+	budget *budget.Budget // what all stages draw from; online so much is granted with each transaction
 
-	waiting    []waitingRead        // reads whose writer has not come, oldest first
-	looked     int                  // how many of them giveUp has looked at
-	unadmitted []ordinal            // taken in before the history's kind was known
-	deferred   []pendingRead        // batch: reads that wait until all candidates are admitted
-	blocked    int                  // reads that could not be decided
-	atClose    []pendingRead        // reads that only the end of the input decides
-	doubtful   []pendingRead        // of these, by transactions that may not have taken effect
-	unanchored []waitingRead        // the first lists read of keys that are not anchored, oldest first
-	suspended  map[ordinal][]func() // what uncertain transactions broke, if they took effect
-	seen       map[string]bool      // violations told, once there are extra strands
-	out        []verdict.Violation  // found since the last Tick
-	opened     bool
-	// ambiguities: some reads have several candidates, or transactions of unknown
-	// outcome may have been read from. Then strands have one polygraph each.
-	ambiguities bool
-	stopped     verdict.Reason // the work was ended early
-	// budget is what all stages draw from; online so much is granted with each transaction.
-	budget     *budget.Budget
+	in   *intake     // records as numbers
+	h    *history    // what is known of them
+	r    *resolver   // whom reads are of
+	g    *graphs     // the polygraphs, and the levels that want one
+	weak *weakChecks // the levels that don't, or nil
+	ev   *evidence   // findings as violations
+	out  *output     // what is told
+
+	unadmitted []ordinal // taken in before the history's kind was known
 	overloaded bool      // stubs alone have made it Laden: nothing more is admitted
-	repeatsDue bool      // lists that were read again are being decided
-	seenWarm   uint32    // written, and never read, so that the reads of warm are not optimised away
-	spare      []*strand // of Options.Spare, not used again yet
-	rereads    int       // how often the history was read again
+	seenWarm   uint32    // written, and never read, so that the reads of Warm are not optimised away
+}
+
+// stopper asks whether to end early, and remembers why.
+type stopper struct {
+	ask    func() verdict.Reason // Options.Stop
+	reason verdict.Reason
 }
 
 type waitingRead struct {
 	index ordinal
 	cell  cellID
 	by    int64 // the latest time its writer's record can carry
-}
-
-// check is one level, or two that share a polygraph.
-type check struct {
-	level  verdict.Level
-	split  bool
-	prefix bool // pc
-	single bool // lin: without session order, and of single objects only
-	timed  bool // real time is part of the level
-	poly   *constraint.Polygraph
-	strand *strand
-	pruned bool // times are used though the level does not have them
-
-	found       []verdict.Violation
-	unproved    int  // findings that only times show, where it can't be read again
-	partly      bool // of what was found for it, some was only counted
-	notRealTime bool // satisfied or not, no order that keeps to the clocks explains it
-	noTimes     bool
-	budget      bool
-	// rest is how many Ticks go without a search, as the last ones met their budget;
-	// rests how many will after the next one that does.
-	rest, rests int
-	// next is how many slots there have to be for a Tick to search, as the last search
-	// was of much again; passed is how many Ticks have gone without one for that.
-	next, passed int
-	left         bool // the last Tick went without a search, for either reason
-	cost         int  // steps that the last search took
 }
 
 // restsMax is the most Ticks in a row that go without a search as others met their
@@ -156,24 +102,27 @@ func New(opt Options) *Engine {
 	if opt.BytesMax == 0 && opt.Online {
 		opt.BytesMax = defaultBytesMax
 	}
-	e := &Engine{opt: opt, nShared: map[verdict.Level]int{}, h: newHistory(), budget: budget.Unlimited(),
-		suspended: map[ordinal][]func(){}, seen: map[string]bool{}}
-	e.h.opt, e.in = &e.opt, newIntake(e.h)
-	if old := opt.Spare; old != nil {
-		e.h.reuse(old.h)
-		e.in.touched = old.in.touched[:0]
-		e.spare, e.h.slotTx, e.waiting = old.strands, old.h.slotTx[:0], old.waiting[:0]
-		old.strands, old.main = nil, nil
-		e.opt.Spare = nil
-	}
+	e := &Engine{opt: opt, budget: budget.Unlimited(), stop: &stopper{ask: opt.Stop}, h: newHistory()}
 	if opt.Online {
 		e.budget = &budget.Budget{}
 		e.budget.Grant(stepsAtFirst*opt.Steps, 0)
 	}
 	e.budget.HeldMax = opt.BytesMax
-	e.h.reads = e.budget.Share()
 	if opt.Stop != nil {
-		e.budget.Stop = e.halted
+		e.budget.Stop = e.stop.halted
+	}
+	e.h.opt, e.h.reads, e.in = &e.opt, e.budget.Share(), newIntake(e.h)
+	e.g = &graphs{opt: &e.opt, h: e.h, budget: e.budget}
+	e.ev = &evidence{opt: &e.opt, h: e.h, g: e.g, stop: e.stop}
+	e.out = &output{opt: &e.opt, h: e.h, ev: e.ev, nShared: map[verdict.Level]int{}, seen: map[string]bool{}}
+	e.r = &resolver{opt: &e.opt, h: e.h, g: e.g, ev: e.ev, out: e.out, stop: e.stop,
+		suspended: map[ordinal][]func(){}}
+	if old := opt.Spare; old != nil {
+		e.h.reuse(old.h)
+		e.in.touched = old.in.touched[:0]
+		e.g.spare, e.h.slotTx, e.r.waiting = old.g.strands, old.h.slotTx[:0], old.r.waiting[:0]
+		old.g.strands, old.g.main = nil, nil
+		e.opt.Spare = nil
 	}
 	e.h.expect(opt.Expect)
 	if e.h.instants = opt.Clock == record.ClockDatabase; e.h.instants {
@@ -194,7 +143,6 @@ func New(opt Options) *Engine {
 		switch l {
 		case verdict.G1, verdict.RC, verdict.RA, verdict.CC:
 			weaker = append(weaker, l)
-			e.results = append(e.results, func() verdict.Result { return e.weakResult(l) })
 			continue
 		case verdict.SSER:
 			c.timed = true
@@ -207,20 +155,21 @@ func New(opt Options) *Engine {
 		case verdict.LIN:
 			c.timed, c.single = true, true
 		}
-		e.checks = append(e.checks, c)
-		e.results = append(e.results, func() verdict.Result { return e.result(c) })
+		e.g.checks = append(e.g.checks, c)
 	}
 	if len(weaker) > 0 {
 		e.weak = newWeakChecks(opt.Sessions == record.SessionsKeep, weaker)
-		e.weak.budget = e.budget.Share()
+		e.weak.opt, e.weak.h, e.weak.ev, e.weak.out, e.weak.stop = &e.opt, e.h, e.ev, e.out, e.stop
+		e.weak.budget, e.r.weak = e.budget.Share(), e.weak
+		e.out.weakest = map[string]verdict.Level{}
 		e.h.ordered = true
 		if opt.Online && !opt.UniqueValues && !slices.ContainsFunc(opt.Levels,
 			func(l verdict.Level) bool { return l.Implies(verdict.PC) }) {
-			e.witness = &check{level: verdict.SI, split: true}
-			e.checks = append(e.checks, e.witness)
+			e.out.witness = &check{level: verdict.SI, split: true}
+			e.g.checks = append(e.g.checks, e.out.witness)
 		}
 	}
-	e.plain = len(e.checks) == 0
+	e.g.plain = len(e.g.checks) == 0
 	return e
 }
 
@@ -245,14 +194,14 @@ func (e *Engine) Predicates() bool { return e.h.predicates }
 func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
 	id := verdict.TxnID(len(e.h.indexOf))
 	for _, v := range e.in.read(t, id, arrival) {
-		e.report(v)
+		e.out.report(v)
 	}
 	index := e.in.commit(t, id, arrival)
 	if index != none && e.opt.Online {
 		e.stream(index)
 	}
 	if len(e.h.woken) > 0 {
-		e.wakeStirred()
+		e.r.wakeStirred()
 	}
 	return id
 }
@@ -261,7 +210,7 @@ func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
 // keys: what that needs is fetched. It changes nothing.
 func (e *Engine) Warm(t *record.Transaction, keys []version.Key) {
 	if e.opt.Online && t.Status != record.Aborted {
-		e.warm(t.Ops, keys)
+		e.seenWarm = e.g.warm(t.Ops, keys)
 	}
 }
 
@@ -311,10 +260,10 @@ func (e *Engine) Keys(n int, name func(i int) string, numbers []version.Key) {
 func (e *Engine) stream(index ordinal) {
 	e.unadmitted = append(e.unadmitted, index)
 	e.budget.Grant(e.opt.Steps, e.opt.BytesEach)
-	if e.opened || e.h.timed > 0 || e.h.untimed-e.h.untimedSeeds >= untimedMany {
+	if e.g.opened || e.h.timed > 0 || e.h.untimed-e.h.untimedSeeds >= untimedMany {
 		e.timesCame()
 		if e.h.several {
-			e.dropSingle()
+			e.g.dropSingle()
 		}
 		e.admitAll()
 		e.collectEarly()
@@ -331,18 +280,18 @@ func (e *Engine) stream(index ordinal) {
 // matrix where there are none.
 func (e *Engine) timesCame() {
 	without := func(c *check) bool { return c.timed && c.noTimes }
-	if !e.opened || e.h.timed == 0 || !slices.ContainsFunc(e.checks, without) {
+	if !e.g.opened || e.h.timed == 0 || !slices.ContainsFunc(e.g.checks, without) {
 		return
 	}
 	e.collect()
 	var users []*check
-	for _, c := range e.checks {
+	for _, c := range e.g.checks {
 		if without(c) {
 			c.noTimes = false
 			users = append(users, c)
 		}
 	}
-	e.again(true, func(c *check) bool { return slices.Contains(users, c) })
+	e.g.again(true, func(c *check) bool { return slices.Contains(users, c) })
 }
 
 // untimedMany is how many transactions without times are taken for a history that has none.
@@ -352,28 +301,16 @@ const untimedMany = 64
 // Ticks too, whether times are worth using.
 const untimedEvery = 256
 
-// wakeStirred looks again at reads of which it is known now that what they found
-// was aborted, or overwritten by its own transaction.
-func (e *Engine) wakeStirred() {
-	for _, c := range e.h.woken {
-		if e.h.cells.At(c).waiting != none && e.opt.Online && e.opened && e.h.unique() && !e.h.common(e.h.cells.At(c)) {
-			e.h.release(c, func(index ordinal) { e.resolve(index, e.h.waitedFor(index, c)) })
-		}
-	}
-	e.h.woken = e.h.woken[:0]
-	e.settle()
-}
-
 // settleSuspects reports what is known now to be one.
 func (e *Engine) settleSuspects(all bool) {
 	for _, v := range e.h.settleSuspects(all) {
-		e.report(v)
+		e.out.report(v)
 	}
 }
 
 func (e *Engine) admitAll() {
-	if !e.opened {
-		e.open(e.opt.Clock != record.ClockIgnore && e.h.timed > 0)
+	if !e.g.opened {
+		e.g.open(e.opt.Clock != record.ClockIgnore && e.h.timed > 0)
 	}
 	for _, i := range e.unadmitted {
 		if int(i) < e.opt.Seeds && e.Laden() {
@@ -381,241 +318,46 @@ func (e *Engine) admitAll() {
 			e.budget.End()
 		}
 		if !e.overloaded {
-			e.admit(i)
+			e.r.admit(i)
 		}
 	}
 	e.unadmitted = e.unadmitted[:0]
 }
 
-// report notes a violation of the level that it carries, and of all that imply
-// that.
-func (e *Engine) report(v verdict.Violation) {
-	base := v.Level
-	if e.witness != nil && breaks(e.witness.level, base) {
-		e.witness.found = append(e.witness.found, v)
-	}
-	if !slices.ContainsFunc(e.opt.Levels, func(l verdict.Level) bool { return breaks(l, base) && e.applies(l) }) {
-		return
-	}
-	if !e.vouch(&v) {
-		e.blocked++
-		return
-	}
-	if e.unprovable(&v) {
-		return
-	}
-	e.nShared[base]++
-	if e.opt.MaxViolations == 0 || e.nShared[base] <= e.opt.MaxViolations || e.opt.Online {
-		e.shared = append(e.shared, v)
-	}
-	if e.opt.Online {
-		v.Level = e.weakestBrokenBy(base)
-		e.out = append(e.out, v)
-	}
-}
-
-// breaks tells whether what is no history of base is none of l. Those of lin are,
-// key by key, histories of all levels but for session order.
-func breaks(l, base verdict.Level) bool { return l == verdict.LIN || l.Implies(base) }
-
-// applies: lin is not about transactions of several objects.
-func (e *Engine) applies(l verdict.Level) bool { return l != verdict.LIN || !e.h.several }
-
-// weakestBrokenBy is the weakest level asked for of those that what breaks base
-// breaks.
-func (e *Engine) weakestBrokenBy(base verdict.Level) verdict.Level {
-	w := verdict.LIN
-	for _, l := range e.opt.Levels {
-		if breaks(l, base) && e.applies(l) && (w == verdict.LIN || w.Implies(l)) {
-			w = l
-		}
-	}
-	return w
-}
-
-// sharedOf are the reported violations that break l, and whether there are any,
-// as not all are kept.
-func (e *Engine) sharedOf(l verdict.Level) (out []verdict.Violation, violated bool) {
-	for base, n := range e.nShared {
-		violated = violated || n > 0 && breaks(l, base)
-	}
-	for _, v := range e.shared {
-		if breaks(l, v.Level) && (e.opt.MaxViolations == 0 || len(out) < e.opt.MaxViolations || e.opt.Online) {
-			v.Level = e.weakestBrokenBy(v.Level)
-			out = append(out, v)
-		}
-	}
-	return out, violated
-}
-
-// strandKind is what a strand is for: the levels of one share what a read says of
-// versions, and whether sessions are ordered. In the order of strands.
-type strandKind uint8
-
-const (
-	prefixStrand strandKind = iota
-	strictStrand
-	singleStrand
-	strandKinds
-)
-
-func (c *check) strandKind() strandKind {
-	switch {
-	case c.prefix:
-		return prefixStrand
-	case c.single:
-		return singleStrand
-	}
-	return strictStrand
-}
-
-// open makes the strands. timed: the history has times to use.
-func (e *Engine) open(timed bool) {
-	e.opened = true
-	if e.h.several {
-		e.dropSingle()
-	}
-	var cfgs [strandKinds][]constraint.Config
-	which := make([]int, len(e.checks)) // place in cfgs of the kind
-	for i, c := range e.checks {
-		c.noTimes = c.timed && !timed && (!e.opt.Online || e.h.timed == 0) // online, they may come; see timesCame
-		realTime := c.timed && !c.noTimes || !c.timed && timed && e.h.prunable()
-		c.pruned = realTime && !c.timed
-		cfg := e.config(c, realTime, !e.opt.Online)
-		k := c.strandKind()
-		if which[i] = slices.Index(cfgs[k], cfg); which[i] < 0 {
-			which[i] = len(cfgs[k])
-			cfgs[k] = append(cfgs[k], cfg)
-		}
-	}
-	for k := range cfgs {
-		var made []*strand
-		if len(cfgs[k]) > 0 && !e.ambiguities {
-			made = append(made, e.newStrand(cfgs[k]...))
-		}
-		for _, cfg := range cfgs[k] {
-			if e.ambiguities {
-				made = append(made, e.newStrand(cfg))
-			}
-		}
-		for i, c := range e.checks {
-			switch {
-			case c.strandKind() != strandKind(k):
-			case e.ambiguities:
-				c.strand, c.poly = made[which[i]], made[which[i]].polys[0]
-			default:
-				c.strand, c.poly = made[0], made[0].polys[which[i]]
-			}
-		}
-		e.strands = append(e.strands, made...)
-	}
-	if len(e.strands) == 0 {
-		e.strands = append(e.strands, e.newStrand())
-	}
-	e.main = e.strands[0]
-	e.spare = nil // strands know their engine, which knew the one before, and so on
-	if !e.opt.Online && e.opt.MaxViolations > 0 {
-		for _, c := range e.checks {
-			c.poly.MaxFound = e.opt.MaxViolations
-		}
-	}
-}
-
 // dropWitness gives up the level that nobody asked for, if it is of no use any more.
 func (e *Engine) dropWitness() {
-	c := e.witness
+	c := e.out.witness
 	if c == nil || c.poly == nil || len(c.found) == 0 && !c.poly.Budget.Ended() {
 		return
 	}
-	e.witness = nil
-	e.checks = slices.DeleteFunc(e.checks, func(x *check) bool { return x == c })
-	e.drop(c.poly)
-}
-
-// dropSingle gives up lin: a transaction has several objects.
-func (e *Engine) dropSingle() {
-	i := slices.IndexFunc(e.checks, func(c *check) bool { return c.single })
-	if i < 0 {
-		return
-	}
-	poly := e.checks[i].poly
-	e.checks = slices.Delete(e.checks, i, i+1)
-	if poly != nil {
-		e.drop(poly)
-	} else {
-		e.plain = len(e.checks) == 0
-	}
-}
-
-func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
-	s := newStrand(cfgs)
-	if len(e.spare) > 0 {
-		s.reuse(e.spare[0])
-		e.spare[0], e.spare = nil, e.spare[1:]
-	}
-	if len(cfgs) > 0 && !cfgs[0].Bulk {
-		s.expect(e.opt.Expect.Transactions)
-	}
-	s.candidates = func(slot version.Slot, k version.Key) []version.ID {
-		index := e.h.slotTx[slot]
-		return e.candidates(index, e.h.readCell(index, k))
-	}
-	for _, p := range s.polys {
-		p.Budget = e.budget.Share()
-	}
-	return s
+	e.out.witness = nil
+	e.g.checks = slices.DeleteFunc(e.g.checks, func(x *check) bool { return x == c })
+	e.g.drop(c.poly)
 }
 
 // halted asks Options.Stop whether to end early, and remembers why.
-func (e *Engine) halted() bool {
-	if e.stopped == verdict.NoReason && e.opt.Stop != nil {
-		e.stopped = e.opt.Stop()
+func (s *stopper) halted() bool {
+	if s.reason == verdict.NoReason && s.ask != nil {
+		s.reason = s.ask()
 	}
-	return e.stopped != verdict.NoReason
-}
-
-// sprawls: most transactions lack times, and for a while so few have had them that to use them costs
-// more than it saves.
-func (e *Engine) sprawls(c *check) bool {
-	seeds := min(e.h.seeds, e.h.txns.Len())
-	if e.h.untimed-e.h.untimedSeeds <= 16+(e.h.txns.Len()-seeds)/2 {
-		return false
-	}
-	return c.poly.Sprawls(version.Slot(min(seeds, len(e.h.slotTx))))
-}
-
-func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
-	// A record that is late may be one whose clock was set back. Where levels have real time,
-	// that would be a violation; where they don't, what rests on it is looked at again.
-	late := realTime && !slices.ContainsFunc(e.checks, func(c *check) bool { return c.timed })
-	c := constraint.Config{Late: late, Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk,
-		Skew:     e.opt.MaxSkew,
-		Sessions: e.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(e.h.sessions)}
-	if c.Instants = realTime && k.timed && e.h.instants; c.Instants {
-		c.Late = true // its clock is not a client's, which may have been set back
-	}
-	c.Last = !e.opt.Online
-	if bulk {
-		c.Slots, c.RunFirst = e.h.txns.Len(), c.Last && e.weak == nil
-	}
-	return c
+	return s.reason != verdict.NoReason
 }
 
 // Tick says that no record ending before watermark will come. It closes what
 // waited for such records, and solves what is open, or leaves that to a later Tick or to
 // SolveLeft where it is much, and little has come since it was solved last.
 func (e *Engine) Tick(watermark int64) Output {
-	if !e.opt.Online || !e.opened && len(e.unadmitted) == 0 {
+	if !e.opt.Online || !e.g.opened && len(e.unadmitted) == 0 {
 		return e.Found()
 	}
 	e.admitAll()
 	e.h.watermark = watermark
 	e.settleSuspects(false)
-	e.giveUp(watermark)
-	e.judgeRepeats()
+	e.r.giveUp(watermark)
+	e.r.judgeRepeats()
 	e.reconsider()
-	e.tickWeak(false)
-	for _, c := range e.checks {
+	e.weak.tick(false)
+	for _, c := range e.g.checks {
 		e.solveInTurn(c)
 	}
 	e.collect()
@@ -640,7 +382,7 @@ func (e *Engine) SolveSilent() Output {
 
 func (e *Engine) solveLeft(rests int) {
 	any := false
-	for _, c := range e.checks {
+	for _, c := range e.g.checks {
 		if c.left && (c.rest == 0 || c.rests <= rests) {
 			e.solveAndRest(c)
 			any = true
@@ -651,40 +393,6 @@ func (e *Engine) solveLeft(rests int) {
 	}
 }
 
-// giveUp resolves the reads whose writer can't come any more, which are nearly in the order of their deadlines: but for
-// those, among what came to wait since the last time, of who was seen late to have taken effect.
-func (e *Engine) giveUp(watermark int64) {
-	n := 0
-	e.h.giving = true
-	due := func(at int) bool {
-		w := e.waiting[at]
-		if w.by >= watermark && !e.h.closed {
-			return false
-		}
-		if e.h.unwait(w.cell, w.index) {
-			e.h.closedSet = true
-			e.decide(w.index, e.h.waitedFor(w.index, w.cell))
-			e.h.closedSet = false
-		}
-		return true
-	}
-	for n < len(e.waiting) && due(n) {
-		n++
-	}
-	e.looked = max(e.looked, n)
-	for end := len(e.waiting); e.looked < end; e.looked++ {
-		due(e.looked)
-	}
-	e.looked -= n
-	e.waiting = slices.Delete(e.waiting, 0, n)
-	for n = 0; n < len(e.unanchored) && (e.unanchored[n].by < watermark || e.h.closed); n++ {
-		e.anchor(e.h.cells.At(e.unanchored[n].cell).key)
-	}
-	e.unanchored = slices.Delete(e.unanchored, 0, n)
-	e.h.giving = false
-	e.settleHeld(watermark)
-}
-
 // reconsider drops the use of times where too many transactions turn out to
 // have none.
 func (e *Engine) reconsider() {
@@ -692,31 +400,10 @@ func (e *Engine) reconsider() {
 		return
 	}
 	prunable := e.h.prunable()
-	for _, c := range e.checks {
-		if c.pruned && (!prunable || e.sprawls(c)) {
+	for _, c := range e.g.checks {
+		if c.pruned && (!prunable || e.g.sprawls(c)) {
 			e.retreat(c, nil)
 		}
-	}
-}
-
-// again reads the whole history again for the checks of which which is true, with the times
-// that are left, or without any.
-func (e *Engine) again(times bool, which func(*check) bool) {
-	e.rereads++
-	made := map[*constraint.Polygraph]*strand{}
-	for _, c := range e.checks {
-		if !which(c) {
-			continue
-		}
-		old := c.poly
-		if made[old] == nil {
-			made[old] = e.copy(e.config(c, times, !times))
-			e.strands = append(e.strands, made[old])
-			made[old].finish(false)
-		}
-		c.strand, c.poly, c.pruned = made[old], made[old].polys[0], times && !c.timed
-		c.poly.MaxFound, c.partly = e.opt.MaxViolations, false
-		e.drop(old)
 	}
 }
 
@@ -735,9 +422,9 @@ func (e *Engine) GaveUp() bool { return e.budget.Ended() }
 
 // Found are the violations found since the last Tick, by Close say.
 func (e *Engine) Found() Output {
-	out := Output{Violations: e.out}
-	e.untimed(out.Violations)
-	e.out = nil
+	out := Output{Violations: e.out.told}
+	e.out.untimed(out.Violations)
+	e.out.told = nil
 	return out
 }
 
@@ -745,7 +432,7 @@ func (e *Engine) Found() Output {
 // the level has to go without them at once, as whatever is found from then on is of no
 // use and costs a search each. It is told at the next Tick.
 func (e *Engine) collectEarly() {
-	if slices.ContainsFunc(e.checks, func(c *check) bool { return c.pruned && c.poly.Pending() > 0 }) {
+	if slices.ContainsFunc(e.g.checks, func(c *check) bool { return c.pruned && c.poly.Pending() > 0 }) {
 		e.collect()
 	}
 }
@@ -754,7 +441,7 @@ func (e *Engine) collectEarly() {
 // last search cost. It costs little more in parts than all at once at the next Tick, and takes
 // less memory. What it finds is told then.
 func (e *Engine) solveEarly() {
-	for _, c := range e.checks {
+	for _, c := range e.g.checks {
 		if c.rest == 0 && c.poly.Unsettled() >= max(e.opt.SolveAt, c.cost/stepsForNew) && !c.poly.Budget.Ended() {
 			e.solveAndRest(c)
 		}
@@ -818,28 +505,40 @@ func (e *Engine) solve(c *check) {
 
 // Results are the verdicts so far, which more input and Close may make worse.
 func (e *Engine) Results() []verdict.Result {
-	if !e.opened {
+	if !e.g.opened {
 		return nil
 	}
 	return e.allResults()
 }
 
 func (e *Engine) allResults() []verdict.Result {
-	out := make([]verdict.Result, len(e.results))
-	for i, result := range e.results {
-		out[i] = result()
-		e.untimed(out[i].Violations)
+	out := make([]verdict.Result, len(e.opt.Levels))
+	for i, l := range e.opt.Levels {
+		out[i] = e.resultOf(l)
+		e.out.untimed(out[i].Violations)
 	}
 	verdict.Infer(out, out)
 	if e.witnessed() {
-		verdict.Infer(out, []verdict.Result{e.result(e.witness)})
+		verdict.Infer(out, []verdict.Result{e.result(e.out.witness)})
 	}
 	return out
 }
 
+// resultOf is the verdict on a level that was asked for.
+func (e *Engine) resultOf(l verdict.Level) verdict.Result {
+	if _, weaker := weakNames[l]; weaker {
+		return e.weakResult(l)
+	}
+	if !e.out.applies(l) {
+		return verdict.Result{Level: l, Outcome: verdict.NotApplicable}
+	}
+	at := slices.IndexFunc(e.g.checks, func(c *check) bool { return c.level == l })
+	return e.result(e.g.checks[at])
+}
+
 // witnessed: the level that nobody asked for holds.
 func (e *Engine) witnessed() bool {
-	return e.witness != nil && e.witness.poly != nil && e.result(e.witness).Outcome == verdict.Satisfied
+	return e.out.witness != nil && e.out.witness.poly != nil && e.result(e.out.witness).Outcome == verdict.Satisfied
 }
 
 // Close says that the input has ended and gives the verdicts, one per level of
@@ -848,7 +547,7 @@ func (e *Engine) Close() []verdict.Result {
 	e.settleSuspects(true)
 	for _, index := range slices.Sorted(maps.Keys(e.h.faults)) {
 		if e.h.txns.At(index).doubt == tookEffect { // as was known before
-			e.judgeFaults(index)
+			e.r.judgeFaults(index)
 		}
 	}
 	if e.opt.Online {
@@ -862,17 +561,17 @@ func (e *Engine) Close() []verdict.Result {
 func (e *Engine) closeOnline() {
 	e.admitAll()
 	e.h.closed = true
-	e.giveUp(maxTime)
-	for _, r := range e.atClose {
-		e.decide(r.index, r.cell)
+	e.r.giveUp(maxTime)
+	for _, r := range e.r.atClose {
+		e.r.decide(r.index, r.cell)
 	}
-	e.atClose = nil
-	e.settle()
-	e.judgeLists()
-	e.judgeRepeats()
-	e.ruleOutReaders()
-	e.tickWeak(true)
-	for _, c := range e.checks {
+	e.r.atClose = nil
+	e.g.settle()
+	e.r.judgeLists()
+	e.r.judgeRepeats()
+	e.r.ruleOutReaders()
+	e.weak.tick(true)
+	for _, c := range e.g.checks {
 		e.solve(c)
 	}
 	e.collect()
@@ -884,20 +583,20 @@ func (e *Engine) closeOnline() {
 // stream would come; without, in bulk.
 func (e *Engine) closeBatch() {
 	e.h.closed = true
-	e.findAmbiguities()
+	e.r.findAmbiguities()
 	timed := e.opt.Clock != record.ClockIgnore && e.h.timed > 0
-	e.open(timed)
-	order := e.batchOrder()
-	if e.realTime() && e.allRealTime() {
-		e.admitByTime(order)
+	e.g.open(timed)
+	order := e.r.batchOrder()
+	if e.g.realTime() && e.g.allRealTime() {
+		e.r.admitByTime(order)
 	} else {
-		e.admitInBulk(order)
+		e.r.admitInBulk(order)
 	}
-	e.judgeRepeats()
-	e.ruleOutReaders()
-	e.tickWeak(true)
-	for _, c := range e.checks {
-		if !e.broken(c.level, c.found) && e.stopped == verdict.NoReason && c.poly.Found == 0 {
+	e.r.judgeRepeats()
+	e.r.ruleOutReaders()
+	e.weak.tick(true)
+	for _, c := range e.g.checks {
+		if !e.out.broken(c.level, c.found) && e.stop.reason == verdict.NoReason && c.poly.Found == 0 {
 			e.solve(c)
 		}
 	}
@@ -905,203 +604,10 @@ func (e *Engine) closeBatch() {
 	e.searchWriters()
 }
 
-// realTime: some polygraph uses times.
-func (e *Engine) realTime() bool {
-	for _, c := range e.checks {
-		if c.pruned || c.timed && !c.noTimes {
-			return true
-		}
-	}
-	return false
-}
-
-// batchOrder is the order in which transactions get their slots.
-func (e *Engine) batchOrder() []ordinal {
-	order := make([]ordinal, 0, e.h.txns.Len())
-	for i := range ordinal(e.h.txns.Len()) {
-		if t := e.h.txns.At(i); !t.open || t.doubt != unread {
-			order = append(order, i)
-		}
-	}
-	if e.realTime() {
-		slices.SortStableFunc(order, func(a, b ordinal) int {
-			return cmp.Compare(e.h.txns.At(a).order,
-				e.h.txns.At(b).order)
-		})
-	}
-	return order
-}
-
-// findAmbiguities finds, in batch, the reads with several possible writers and
-// the transactions of unknown outcome that are in the history or may be: the
-// least fixpoint from the committed ones (docs/decisions/0010).
-func (e *Engine) findAmbiguities() {
-	var todo []ordinal
-	promote := func(w ordinal, to doubt, by pendingRead) {
-		if x := e.h.txns.At(w); x.open && x.doubt < to {
-			if to == tookEffect {
-				e.h.vouchers[w] = by
-			}
-			x.doubt = to
-			todo = append(todo, w)
-		}
-	}
-	if e.h.opaque || e.opt.Coverage == record.CoveragePartial && !e.h.unseenUnique() {
-		return // no read proves anything
-	}
-	if e.h.open == 0 && len(e.h.refs) == 0 && !e.h.wroteFirst {
-		return // nothing to be found
-	}
-	for i := range ordinal(e.h.txns.Len()) {
-		if !e.h.txns.At(i).open {
-			e.readFroms(i, tookEffect, promote)
-		}
-	}
-	for len(todo) > 0 {
-		i := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		e.readFroms(i, e.h.txns.At(i).doubt, promote)
-	}
-	for i := range ordinal(e.h.txns.Len()) {
-		e.ambiguities = e.ambiguities || e.h.txns.At(i).doubt == uncertain
-	}
-}
-
-// readFroms tells promote of the transactions of unknown outcome that index, which
-// is in the history as far as sure says, read from or may have.
-func (e *Engine) readFroms(index ordinal, sure doubt, promote func(w ordinal, to doubt, by pendingRead)) {
-	for _, c := range e.h.external(index) {
-		if e.h.saysNothing(c) || e.h.unknowable(e.h.cells.At(c).key) {
-			continue
-		}
-		by := pendingRead{index, c}
-		if e.h.cells.At(c).about&isList != 0 && e.h.perKey.At(e.h.cells.At(c).key).isListKey() {
-			for _, el := range e.h.elementsOf(c).elements {
-				if w := e.h.cells.At(el).final; w != none {
-					promote(w, sure, by)
-				}
-			}
-			continue
-		}
-		w, several := e.h.onlyWriter(index, c)
-		switch {
-		case several && e.h.unseens(c):
-		case several:
-			e.ambiguities = true
-			for w := range e.h.writersOf(c) {
-				if !e.h.reads.Take(1) {
-					return
-				}
-				if w != index {
-					promote(w, uncertain, by)
-				}
-			}
-		case w != none:
-			promote(w, sure, by)
-		}
-	}
-}
-
-// admitInBulk gives everything to the strands at once, those that are surely in
-// the history first.
-func (e *Engine) admitInBulk(order []ordinal) {
-	for n, i := range order {
-		if n&1023 == 0 && e.halted() {
-			return
-		}
-		e.enter(i)
-	}
-	for _, s := range e.strands {
-		s.holds = e.ambiguities
-	}
-	for n, i := range order {
-		if n&1023 == 0 && e.halted() {
-			return
-		}
-		for _, c := range e.h.slab(e.h.txns.At(i).writes) {
-			e.write(i, c)
-		}
-	}
-	for n, i := range order {
-		if n&1023 == 0 && e.halted() {
-			return
-		}
-		if e.h.txns.At(i).doubt != uncertain {
-			e.resolveAll(i)
-		}
-	}
-	e.resolveDeferred(order)
-	if e.halted() {
-		return
-	}
-	e.settle()
-	for _, s := range e.strands {
-		s.finish(len(e.shared) > 0)
-	}
-}
-
-// resolveDeferred resolves what waited for all candidates to be admitted: reads
-// with several, and those of uncertain transactions.
-func (e *Engine) resolveDeferred(order []ordinal) {
-	e.h.closedSet = true
-	deferred := e.deferred
-	e.deferred = nil
-	for _, r := range deferred {
-		e.decide(r.index, r.cell)
-	}
-	for _, i := range order {
-		if e.h.txns.At(i).doubt == uncertain {
-			e.resolveAll(i)
-		}
-	}
-	e.h.closedSet = false
-}
-
-// admitByTime gives one transaction after the other to the strands. A read with
-// several candidates waits until all have been admitted that began before its
-// transaction ended; later ones follow it by the clock.
-func (e *Engine) admitByTime(order []ordinal) {
-	earliest := make([]int64, len(order)+1) // by place: the least start from there on
-	earliest[len(order)] = maxTime
-	for i := len(order) - 1; i >= 0; i-- {
-		earliest[i] = earliest[i+1]
-		if t := e.h.txns.At(order[i]); !t.timed {
-			earliest[i] = math.MinInt64
-		} else {
-			earliest[i] = min(earliest[i], t.start)
-		}
-	}
-	e.h.closedSet = true
-	for n, i := range order {
-		if n&255 == 0 && e.halted() {
-			return
-		}
-		e.h.closedSet = false
-		e.admit(i)
-		e.h.closedSet = true
-		for len(e.deferred) > 0 && e.h.precededBy(e.deferred[0].index, earliest[n+1]) {
-			r := e.deferred[0]
-			e.deferred = e.deferred[1:]
-			e.decide(r.index, r.cell)
-		}
-	}
-	e.resolveDeferred(order)
-}
-
-// allRealTime: every polygraph of the main strand has real time.
-func (e *Engine) allRealTime() bool {
-	for _, c := range e.checks {
-		if !c.pruned && (!c.timed || c.noTimes) {
-			return false
-		}
-	}
-	return true
-}
-
 // ClosureBytes is the memory that reachability takes, for measurement.
 func (e *Engine) ClosureBytes() int {
 	n := 0
-	for _, s := range e.strands {
+	for _, s := range e.g.strands {
 		for _, p := range s.polys {
 			n += p.Bytes()
 		}

@@ -66,7 +66,7 @@ func (e *Engine) Seeded() {
 // be no order at all, and Base takes nothing and returns false.
 func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
 	e.admitAll()
-	if e.h.stubs == none || !e.allRealTime() {
+	if e.h.stubs == none || !e.g.allRealTime() {
 		return verdict.NoTxn, false
 	}
 	if e.h.first == none {
@@ -95,13 +95,13 @@ func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnI
 		f.last[k] = none
 	}
 	for i := e.h.before(n); i > 0; i-- {
-		if i&255 == 0 && e.halted() {
+		if i&255 == 0 && e.stop.halted() {
 			return
 		}
 		f.add(i - 1)
 	}
 	var keys []version.Key
-	for i := len(f.kept); i > 0 && !e.halted(); {
+	for i := len(f.kept); i > 0 && !e.stop.halted(); {
 		index := f.kept[i-1].index
 		for keys = keys[:0]; i > 0 && f.kept[i-1].index == index; i-- {
 			keys = append(keys, f.kept[i-1].key)
@@ -242,7 +242,7 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 	}
 	waits := map[pendingRead]bool{}
 	met := map[cellID]bool{}
-	for _, w := range e.waiting {
+	for _, w := range e.r.waiting {
 		if e.h.saysNothing(w.cell) {
 			continue
 		}
@@ -273,7 +273,7 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 // oldest first.
 func (e *Engine) Unanchored() []verdict.Exhibit {
 	var out []verdict.Exhibit
-	for _, w := range e.unanchored {
+	for _, w := range e.r.unanchored {
 		key := e.h.nameOf(e.h.cells.At(w.cell).key)
 		out = append(out, verdict.Exhibit{Txn: e.h.txns.At(w.index).id, Reads: []string{key}})
 	}

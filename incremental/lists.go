@@ -61,66 +61,66 @@ func (in *intake) withoutOwn(k version.Key, v record.Value) (record.Value, bool)
 
 // decideList finds the version that an external read of a list saw, and what
 // the list says about the order of versions.
-func (e *Engine) decideList(index ordinal, c cellID) {
-	k := e.h.cells.At(c).key
-	t := e.h.txns.At(index)
-	if e.h.isNothing(c) {
-		e.readInitial(index, c)
+func (r *resolver) decideList(index ordinal, c cellID) {
+	k := r.h.cells.At(c).key
+	t := r.h.txns.At(index)
+	if r.h.isNothing(c) {
+		r.readInitial(index, c)
 		return
 	}
-	if e.h.cells.At(c).about&isList == 0 { // a list key never holds anything else
-		e.readElse(index, c)
+	if r.h.cells.At(c).about&isList == 0 { // a list key never holds anything else
+		r.readElse(index, c)
 		return
 	}
-	if e.h.mayCome() && !e.h.unique() {
-		e.wait(index, c)
+	if r.h.mayCome() && !r.h.unique() {
+		r.wait(index, c)
 		return
 	}
-	if e.h.sequences != nil && !e.repeatsDue && e.h.readCell(index, k) != c {
-		e.weak.repeats = append(e.weak.repeats, pendingRead{index, c})
+	if r.h.sequences != nil && !r.repeatsDue && r.h.readCell(index, k) != c {
+		r.weak.repeats = append(r.weak.repeats, pendingRead{index, c})
 		return
 	}
-	l := e.h.elementsOf(c)
-	if len(l.twice) > 0 && e.decideTwice(index, c, l) {
+	l := r.h.elementsOf(c)
+	if len(l.twice) > 0 && r.decideTwice(index, c, l) {
 		return
 	}
-	if !e.appendersKnown(index, c, l) {
+	if !r.appendersKnown(index, c, l) {
 		return
 	}
-	lk := e.h.listOf(k)
+	lk := r.h.listOf(k)
 	n := min(len(l.elements), len(lk.longest))
 	if !slices.Equal(l.elements[:n], lk.longest[:n]) {
-		if e.h.mayCome() && l.elements[0] != lk.longest[0] {
-			e.wait(index, c) // for who emptied it between
+		if r.h.mayCome() && l.elements[0] != lk.longest[0] {
+			r.wait(index, c) // for who emptied it between
 			return
 		}
-		e.incompatible(index, lk.reader, k)
+		r.incompatible(index, lk.reader, k)
 		return
 	}
-	if !e.wellFormed(index, c, l) {
+	if !r.wellFormed(index, c, l) {
 		return
 	}
 	for _, el := range l.elements {
-		if cl := e.h.cells.At(el); cl.final == none {
+		if cl := r.h.cells.At(el); cl.final == none {
 			cl.about |= givenUp
 		}
 	}
 	if t.doubt == uncertain {
-		e.decideUncertainList(index, c, len(l.elements) <= len(lk.longest))
+		r.decideUncertainList(index, c, len(l.elements) <= len(lk.longest))
 		return
 	}
-	if !e.h.mayCome() {
-		e.anchor(k)
+	if !r.h.mayCome() {
+		r.anchor(k)
 	} else if lk.reader == none {
-		e.unanchored = append(e.unanchored, waitingRead{index, c, e.h.deadline(index)})
+		r.unanchored = append(r.unanchored, waitingRead{index, c, r.h.deadline(index)})
 	}
 	if len(l.elements) > len(lk.longest) {
 		lk.longest, lk.reader, lk.cell = l.elements, index, c
-		e.extendList(k, lk, n)
+		r.extendList(k, lk, n)
 	}
-	e.read(index, c, e.lastRecorded(l.elements, k))
-	if e.weak != nil {
-		e.showWeak(index, c, l)
+	r.read(index, c, r.g.lastRecorded(l.elements, k))
+	if r.weak != nil {
+		r.weak.show(index, c, l)
 	}
 }
 
@@ -128,19 +128,19 @@ func (e *Engine) decideList(index ordinal, c cellID) {
 // was appended by a recorded transaction; unseen ones may have appended the same, and
 // what else the list shows is as good as ever. It tells whether the read is dealt with,
 // or waits.
-func (e *Engine) decideTwice(index ordinal, c cellID, l *list) bool {
+func (r *resolver) decideTwice(index ordinal, c cellID, l *list) bool {
 	for _, el := range l.twice {
-		if w := e.h.cells.At(el).final; w != none {
-			e.readAnomaly(verdict.DuplicateElements, index, c, e.h.txns.At(w).id)
+		if w := r.h.cells.At(el).final; w != none {
+			r.readAnomaly(verdict.DuplicateElements, index, c, r.h.txns.At(w).id)
 			return true
 		}
-		if o := e.h.others(el); o.aborted != verdict.NoTxn && e.h.finallyAborted(index, o) {
-			e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+		if o := r.h.others(el); o.aborted != verdict.NoTxn && r.h.finallyAborted(index, o) {
+			r.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 			return true
 		}
 	}
-	if e.h.lossy(e.h.cells.At(c).key) && e.h.mayCome() {
-		e.wait(index, l.twice[0])
+	if r.h.lossy(r.h.cells.At(c).key) && r.h.mayCome() {
+		r.wait(index, l.twice[0])
 		return true
 	}
 	return false
@@ -148,22 +148,22 @@ func (e *Engine) decideTwice(index ordinal, c cellID, l *list) bool {
 
 // judgeLists reports the reads, taken for ones of initial values, of keys that
 // turned out to hold lists, at the end of a stream.
-func (e *Engine) judgeLists() {
-	if e.opt.Initial != record.InitialAny {
+func (r *resolver) judgeLists() {
+	if r.opt.Initial != record.InitialAny {
 		return
 	}
-	for k := range version.Key(e.h.perKey.Len()) {
-		p := e.h.perKey.At(k)
-		if e.h.lossy(k) || !p.isListKey() || p.initial == none || e.h.isNothing(p.initial) {
+	for k := range version.Key(r.h.perKey.Len()) {
+		p := r.h.perKey.At(k)
+		if r.h.lossy(k) || !p.isListKey() || p.initial == none || r.h.isNothing(p.initial) {
 			continue
 		}
-		if e.plain { // no others are kept
-			e.thinAir(p.reader, p.initial)
+		if r.g.plain { // no others are kept
+			r.thinAir(p.reader, p.initial)
 			continue
 		}
-		for r := range e.main.tab.Readers(e.initialVersion(k)) {
-			if c := e.h.readCell(e.h.slotTx[r], k); c == p.initial {
-				e.thinAir(e.h.slotTx[r], c)
+		for reader := range r.g.main.tab.Readers(r.g.initialVersion(k)) {
+			if c := r.h.readCell(r.h.slotTx[reader], k); c == p.initial {
+				r.thinAir(r.h.slotTx[reader], c)
 			}
 		}
 	}
@@ -173,28 +173,28 @@ func (e *Engine) judgeLists() {
 // have taken effect. What it shows beyond what others read, the order of
 // versions, would hold only if it did; that is not checked, and counts as such
 // unless the history turns out to do without the transaction.
-func (e *Engine) decideUncertainList(index ordinal, c cellID, known bool) {
+func (r *resolver) decideUncertainList(index ordinal, c cellID, known bool) {
 	if !known {
-		e.blocked++
-		e.doubtful = append(e.doubtful, pendingRead{index, c})
+		r.blocked++
+		r.doubtful = append(r.doubtful, pendingRead{index, c})
 		return
 	}
-	e.choose(index, c)
+	r.choose(index, c)
 }
 
 // ruleOutReaders says, at the end, of who may not have taken effect that it did not, where its list has an element
 // of one that can't have.
-func (e *Engine) ruleOutReaders() {
-	for before := -1; before != len(e.doubtful); {
-		before = len(e.doubtful)
-		e.doubtful = slices.DeleteFunc(e.doubtful, func(r pendingRead) bool {
-			out := slices.ContainsFunc(e.h.elementsOf(r.cell).elements, func(el cellID) bool {
-				w := e.h.cells.At(el).final
-				return w != none && len(e.suspended[w]) > 0
+func (r *resolver) ruleOutReaders() {
+	for before := -1; before != len(r.doubtful); {
+		before = len(r.doubtful)
+		r.doubtful = slices.DeleteFunc(r.doubtful, func(read pendingRead) bool {
+			out := slices.ContainsFunc(r.h.elementsOf(read.cell).elements, func(el cellID) bool {
+				w := r.h.cells.At(el).final
+				return w != none && len(r.suspended[w]) > 0
 			})
 			if out {
-				e.blocked--
-				e.suspend(r.index, func() {})
+				r.blocked--
+				r.suspend(read.index, func() {})
 			}
 			return out
 		})
@@ -203,50 +203,50 @@ func (e *Engine) ruleOutReaders() {
 
 // readElse is a read of something that a list key can't hold, unless it turns
 // out to be written by other means too.
-func (e *Engine) readElse(index ordinal, c cellID) {
+func (r *resolver) readElse(index ordinal, c cellID) {
 	switch {
-	case e.h.lossy(e.h.cells.At(c).key):
-	case e.h.mayCome():
-		e.wait(index, c)
+	case r.h.lossy(r.h.cells.At(c).key):
+	case r.h.mayCome():
+		r.wait(index, c)
 	default:
-		e.thinAir(index, c)
+		r.thinAir(index, c)
 	}
 }
 
 // appendersKnown tells whether the transactions that appended the elements
 // have been admitted; if not, the read waits for one, or is an anomaly.
-func (e *Engine) appendersKnown(index ordinal, c cellID, l *list) bool {
-	k := e.h.cells.At(c).key
-	complete := !e.h.lossy(k)
+func (r *resolver) appendersKnown(index ordinal, c cellID, l *list) bool {
+	k := r.h.cells.At(c).key
+	complete := !r.h.lossy(k)
 	for _, el := range l.elements {
-		cl := e.h.cells.At(el)
-		o := e.h.others(el)
+		cl := r.h.cells.At(el)
+		o := r.h.others(el)
 		switch {
 		case cl.final == index:
-			e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+			r.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 			return false
 		case cl.final != none:
-			if !e.h.arrived(cl.final) {
-				e.h.wait(el, index)
+			if !r.h.arrived(cl.final) {
+				r.h.wait(el, index)
 				return false
 			}
-			if e.h.txns.At(index).doubt == uncertain {
-				e.mayHaveTakenEffect(cl.final)
+			if r.h.txns.At(index).doubt == uncertain {
+				r.mayHaveTakenEffect(cl.final)
 			} else {
-				e.tookEffect(cl.final, pendingRead{index, c})
+				r.tookEffect(cl.final, pendingRead{index, c})
 			}
-			if e.h.txns.At(cl.final).slot == none || cl.version == none {
-				e.h.wait(el, index)
+			if r.h.txns.At(cl.final).slot == none || cl.version == none {
+				r.h.wait(el, index)
 				return false
 			}
-		case o.aborted != verdict.NoTxn && e.h.finallyAborted(index, o):
-			e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+		case o.aborted != verdict.NoTxn && r.h.finallyAborted(index, o):
+			r.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 			return false
-		case e.h.mayCome():
-			e.wait(index, el)
+		case r.h.mayCome():
+			r.wait(index, el)
 			return false
 		case complete && o.aborted == verdict.NoTxn:
-			e.thinAir(index, c)
+			r.thinAir(index, c)
 			return false
 		}
 	}
@@ -255,14 +255,14 @@ func (e *Engine) appendersKnown(index ordinal, c cellID, l *list) bool {
 
 // wellFormed checks that each transaction's elements stand together, whole and
 // in order.
-func (e *Engine) wellFormed(index ordinal, c cellID, l *list) bool {
+func (r *resolver) wellFormed(index ordinal, c cellID, l *list) bool {
 	for i := 0; i < len(l.elements); {
-		w := e.h.cells.At(l.elements[i]).final
+		w := r.h.cells.At(l.elements[i]).final
 		if w == none {
 			i++
 			continue
 		}
-		own := e.h.appendsOf(w, e.h.cells.At(c).key)
+		own := r.h.appendsOf(w, r.h.cells.At(c).key)
 		m := 0
 		for m < len(own) && i+m < len(l.elements) && l.elements[i+m] == own[m] {
 			m++
@@ -270,10 +270,10 @@ func (e *Engine) wellFormed(index ordinal, c cellID, l *list) bool {
 		switch {
 		case m == len(own):
 		case m == 0:
-			e.incompatible(index, w, e.h.cells.At(c).key)
+			r.incompatible(index, w, r.h.cells.At(c).key)
 			return false
 		default:
-			e.readAnomaly(verdict.IntermediateRead, index, c, e.h.txns.At(w).id)
+			r.readAnomaly(verdict.IntermediateRead, index, c, r.h.txns.At(w).id)
 			return false
 		}
 		i += m
@@ -281,112 +281,96 @@ func (e *Engine) wellFormed(index ordinal, c cellID, l *list) bool {
 	return true
 }
 
-// versionBy is what index made of k.
-func (e *Engine) versionBy(index ordinal, k version.Key) version.ID {
-	return e.main.writeOf(e.h.txns.At(index).slot, k)
-}
-
 // extendList puts the versions of the longest list in order, from element n on.
 // What unseen transactions appended between them does not matter: between two
 // recorded versions that follow each other in a list there is no third.
-func (e *Engine) extendList(k version.Key, lk *listKey, n int) {
-	prev := e.lastRecorded(lk.longest[:n], k)
+func (r *resolver) extendList(k version.Key, lk *listKey, n int) {
+	prev := r.g.lastRecorded(lk.longest[:n], k)
 	for _, el := range lk.longest[n:] {
-		w := e.h.cells.At(el).final
+		w := r.h.cells.At(el).final
 		if w == none {
 			continue
 		}
-		v := e.versionBy(w, k)
+		v := r.g.versionBy(w, k)
 		if v == prev {
 			continue
 		}
-		if lk.anchored || e.main.tab.At(prev).Kind != version.Initial {
-			e.succeed(prev, v)
+		if lk.anchored || r.g.main.tab.At(prev).Kind != version.Initial {
+			r.succeed(prev, v)
 		}
-		if e.weak != nil {
-			e.weak.ListOrder(k, e.h.txns.At(w).slot)
+		if r.weak != nil {
+			r.weak.ListOrder(k, r.h.txns.At(w).slot)
 		}
 		prev = v
 	}
 }
 
 // succeed: v is the next after prev, as a list shows.
-func (e *Engine) succeed(prev, v version.ID) {
+func (r *resolver) succeed(prev, v version.ID) {
 	told := false // by one strand: of the others, a polygraph may have decided what hides it there
-	for _, s := range e.strands {
+	for _, s := range r.g.strands {
 		if late, first, clash := s.follow(prev, v); clash && !s.loose && !told {
 			told = true
-			e.missed(s.tab.At(late).Writer, first)
+			r.missed(s.tab.At(late).Writer, first)
 		}
 	}
 }
 
 // anchor: nobody can come any more who wrote k before what is first in its longest list was read.
-func (e *Engine) anchor(k version.Key) {
-	lk := e.h.listOf(k)
+func (r *resolver) anchor(k version.Key) {
+	lk := r.h.listOf(k)
 	switch {
 	case lk.anchored:
 		return
-	case !e.h.perKey.At(k).isListKey():
-		e.blocked++ // somebody has come
+	case !r.h.perKey.At(k).isListKey():
+		r.blocked++ // somebody has come
 		return
 	}
 	lk.anchored = true
 	for _, el := range lk.longest {
-		if w := e.h.cells.At(el).final; w != none {
-			e.succeed(e.initialVersion(k), e.versionBy(w, k))
+		if w := r.h.cells.At(el).final; w != none {
+			r.succeed(r.g.initialVersion(k), r.g.versionBy(w, k))
 			break
 		}
 	}
-	if e.weak != nil {
-		e.weak.Anchored(k)
+	if r.weak != nil {
+		r.weak.Anchored(k)
 	}
-}
-
-// lastRecorded is the version of k that a list of elements shows, as far as
-// recorded transactions made it.
-func (e *Engine) lastRecorded(elements []cellID, k version.Key) version.ID {
-	for i := len(elements) - 1; i >= 0; i-- {
-		if w := e.h.cells.At(elements[i]).final; w != none {
-			return e.versionBy(w, k)
-		}
-	}
-	return e.initialVersion(k)
 }
 
 // missed reports that slot late, which wrote the key of first too, did not see
 // first in what it read, though a list shows that first is before its own.
-func (e *Engine) missed(late version.Slot, first version.ID) {
-	k, w := e.main.tab.At(first).Key, e.main.tab.At(first).Writer
-	key := e.h.nameOf(k)
-	a, b := e.h.txnOf(late), e.h.txnOf(w)
+func (r *resolver) missed(late version.Slot, first version.ID) {
+	k, w := r.g.main.tab.At(first).Key, r.g.main.tab.At(first).Writer
+	key := r.h.nameOf(k)
+	a, b := r.h.txnOf(late), r.h.txnOf(w)
 	viol := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
 			{From: a, To: b, Type: verdict.RW, Key: key, Why: verdict.ByList},
 			{From: b, To: a, Type: verdict.WW, Key: key, Why: verdict.ByList},
 		}}
-	x := newExhibits(e.h, e.main)
+	x := newExhibits(r.h, r.g.main)
 	x.all(late, k)
 	x.write(w, k)
-	x.all(e.h.txns.At(e.h.listOf(k).reader).slot, k)
+	x.all(r.h.txns.At(r.h.listOf(k).reader).slot, k)
 	viol.Exhibits = x.list()
-	e.report(viol)
+	r.out.report(viol)
 }
 
 // incompatible reports two transactions whose lists of k can't both be prefixes
 // of one, or whose elements stand in an order that one of them did not append.
-func (e *Engine) incompatible(index, other ordinal, k version.Key) {
-	if e.h.txns.At(index).doubt == uncertain {
-		e.suspend(index, func() { e.incompatible(index, other, k) })
+func (r *resolver) incompatible(index, other ordinal, k version.Key) {
+	if r.h.txns.At(index).doubt == uncertain {
+		r.suspend(index, func() { r.incompatible(index, other, k) })
 		return
 	}
-	a, b := e.h.txns.At(index).id, e.h.txns.At(other).id
-	key := e.h.nameOf(k)
+	a, b := r.h.txns.At(index).id, r.h.txns.At(other).id
+	key := r.h.nameOf(k)
 	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Level: verdict.G1, Txns: []verdict.TxnID{a, b}, Key: key,
 		Read:     -1,
 		Exhibits: []verdict.Exhibit{{Txn: a, All: []string{key}}, {Txn: b, All: []string{key}}}}
-	if c := e.h.perKey.At(k).changer; c != a && c != b { // it is a list
+	if c := r.h.perKey.At(k).changer; c != a && c != b { // it is a list
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: c, Writes: []string{key}})
 	}
-	e.reportRead(v)
+	r.reportRead(v)
 }

@@ -133,19 +133,19 @@ func TestListsOrderVersions(t *testing.T) {
 				t.Fatalf("online %v, order %v: %v %+v", online, order, r.Outcome, r.Violations)
 			}
 			k := e.h.keyNumber("x")
-			versionOf := func(i int) version.ID { return e.versionBy(e.h.indexOf[id[i]], k) }
-			prev := e.initialVersion(k)
+			versionOf := func(i int) version.ID { return e.g.versionBy(e.h.indexOf[id[i]], k) }
+			prev := e.g.initialVersion(k)
 			for _, i := range want {
 				v := versionOf(i)
-				if got := e.main.tab.At(v).Prev; got != prev {
+				if got := e.g.main.tab.At(v).Prev; got != prev {
 					t.Errorf("online %v, order %v: transaction %d's version follows %d, not %d", online, order, i, got, prev)
 				}
 				prev = v
 			}
-			if next := e.main.tab.At(prev).Next; next != none {
+			if next := e.g.main.tab.At(prev).Next; next != none {
 				t.Errorf("online %v, order %v: version %d follows the last one read", online, order, next)
 			}
-			if last := e.main.tab.At(versionOf(3)); last.Prev != none {
+			if last := e.g.main.tab.At(versionOf(3)); last.Prev != none {
 				t.Errorf("online %v, order %v: what was not read has a place: %+v", online, order, *last)
 			}
 		}

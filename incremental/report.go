@@ -1,12 +1,8 @@
 package incremental
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/constraint"
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/sat"
@@ -14,641 +10,6 @@ import (
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
 )
-
-// readAnomaly reports a read that no level allows.
-func (e *Engine) readAnomaly(kind verdict.Kind, index ordinal, c cellID, writer verdict.TxnID) {
-	if e.h.txns.At(index).doubt == uncertain {
-		e.suspend(index, func() { e.readAnomaly(kind, index, c, writer) })
-		return
-	}
-	reader := e.h.txns.At(index).id
-	key := e.h.nameOf(e.h.cells.At(c).key)
-	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key,
-		Read:     e.h.place(index, c),
-		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
-	e.showOtherReads(&v, index, c)
-	if cl := e.h.cells.At(c); kind == verdict.FutureRead || e.opt.Initial == record.InitialAny && e.h.unmade(cl) {
-		e.showWriters(&v, c)
-		e.showInitial(&v, cl.key)
-	}
-	if writer != verdict.NoTxn {
-		v.Txns = append(v.Txns, writer)
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: writer, Writes: []string{key}})
-	}
-	e.reportRead(v)
-}
-
-// reportRead sorts the exhibits of a violation and reports it.
-func (e *Engine) reportRead(v verdict.Violation) {
-	slices.SortFunc(v.Exhibits, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
-	e.report(v)
-}
-
-// vouch adds to the exhibits, for each transaction of unknown outcome among
-// them, the read by which it is known to have taken effect, and sets the
-// evidence. Where that is of a list, whoever appended an element of it is added too:
-// a list of which nobody is seen to have made a part vouches for nothing under complete coverage, which a read
-// out of thin air needs. Such a read of another key that rests on one is not proved: the list itself is.
-func (e *Engine) vouch(v *verdict.Violation) (proved bool) {
-	proved = true
-	exhibit := func(id verdict.TxnID) *verdict.Exhibit {
-		at := slices.IndexFunc(v.Exhibits, func(x verdict.Exhibit) bool { return x.Txn == id })
-		if at < 0 {
-			at = len(v.Exhibits)
-			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: id})
-		}
-		return &v.Exhibits[at]
-	}
-	for i := 0; i < len(v.Exhibits); i++ { // grows
-		id := int(v.Exhibits[i].Txn)
-		if id >= len(e.h.indexOf) || e.h.indexOf[id] == none { // at hand, or aborted
-			continue
-		}
-		index := e.h.indexOf[id]
-		by, ok := e.h.vouchers[index]
-		if !ok {
-			continue
-		}
-		c, k := by.cell, e.h.cells.At(by.cell).key
-		key := e.h.nameOf(k)
-		v.Exhibits[i].Writes = append(v.Exhibits[i].Writes, key)
-		x := exhibit(e.h.txns.At(by.index).id)
-		if !e.h.perKey.At(k).isListKey() {
-			if c == e.h.readCell(by.index, k) { // whoever wrote what else it read there need not be known
-				x.Reads = append(x.Reads, key)
-			} else {
-				x.All = append(x.All, key)
-			}
-			continue
-		}
-		x.All = append(x.All, key)
-		if e.h.cells.At(c).about&isList == 0 {
-			continue
-		}
-		for _, el := range e.h.elementsOf(c).elements {
-			w := e.h.others(el).aborted
-			if f := e.h.cells.At(el).final; f != none {
-				w = e.h.txns.At(f).id
-			}
-			if w == verdict.NoTxn {
-				proved = proved && (v.Kind != verdict.ThinAirRead || v.Key == key)
-				continue
-			}
-			x := exhibit(w)
-			x.Writes = append(x.Writes, key)
-		}
-	}
-	v.Exhibits = e.withMakers(v.Exhibits)
-	v.Evidence = v.Evidence[:0]
-	for _, x := range v.Exhibits {
-		v.Evidence = append(v.Evidence, x.Txn)
-	}
-	return proved
-}
-
-// withMakers are exhibits, one a transaction, with what shows of the values that are read in them whether somebody made
-// them: the reads of those who put them back, and who made them though it is no candidate. Else what a candidate put
-// back would seem to be made by it, and what all of them put back might be what its key held at first.
-func (e *Engine) withMakers(xs []verdict.Exhibit) []verdict.Exhibit {
-	known := map[cellID]bool{} // by the exhibits
-	var more []verdict.Exhibit
-	each := func(f func(index ordinal, c cellID, name string, reads, writes bool)) {
-		for _, x := range xs {
-			if int(x.Txn) >= len(e.h.indexOf) || e.h.indexOf[x.Txn] == none { // at hand, or aborted
-				continue
-			}
-			index := e.h.indexOf[x.Txn]
-			for _, c := range e.h.external(index) {
-				name := e.h.nameOf(e.h.cells.At(c).key)
-				f(index, c, name, slices.Contains(x.Reads, name) || slices.Contains(x.All, name), slices.Contains(x.Writes, name))
-			}
-		}
-	}
-	for again := true; again; xs, more = merged(append(xs, more...)), nil {
-		again = false
-		each(func(_ ordinal, c cellID, _ string, reads, _ bool) { known[c] = known[c] || reads })
-		each(func(index ordinal, c cellID, name string, reads, writes bool) {
-			o := e.h.others(c)
-			if known[c] && o.maker != verdict.NoTxn {
-				more = append(more, verdict.Exhibit{Txn: o.maker, Writes: []string{name}})
-			}
-			if !known[c] || reads || !writes || !(e.h.wroteWhat(index, c) || o.inter == index || o.inter2 == index) {
-				return
-			}
-			again = true
-			v := verdict.Violation{Exhibits: []verdict.Exhibit{{Txn: e.h.txns.At(index).id, Reads: []string{name}}}}
-			e.showOtherReads(&v, index, c)
-			more = append(more, v.Exhibits...)
-		})
-	}
-	for i := range xs {
-		x := &xs[i]
-		for _, keys := range [3]*[]string{&x.Reads, &x.Writes, &x.All} {
-			slices.Sort(*keys)
-			*keys = slices.Compact(*keys)
-		}
-	}
-	return xs
-}
-
-// untimed notes, of violations that are told now, whose times are not used.
-func (e *Engine) untimed(vs []verdict.Violation) {
-	if e.h.timed == 0 {
-		return // nobody's are
-	}
-	for n := range vs {
-		vs[n].Untimed = nil
-		for _, id := range vs[n].Evidence {
-			if i := e.h.indexOf[id]; i != none && !e.h.txns.At(i).timed {
-				vs[n].Untimed = append(vs[n].Untimed, id)
-			}
-		}
-	}
-}
-
-// merged are the exhibits, one a transaction, sorted.
-func merged(xs []verdict.Exhibit) []verdict.Exhibit {
-	slices.SortStableFunc(xs, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
-	out := xs[:0]
-	for _, x := range xs {
-		if n := len(out); n > 0 && out[n-1].Txn == x.Txn {
-			out[n-1].Reads = append(out[n-1].Reads, x.Reads...)
-			out[n-1].Writes = append(out[n-1].Writes, x.Writes...)
-			out[n-1].All = append(out[n-1].All, x.All...)
-			out[n-1].Open = append(out[n-1].Open, x.Open...)
-			continue
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
-// thinAir reports a read of a value that nobody wrote and that the key did not
-// hold at first: another reader saw it hold something else.
-func (e *Engine) thinAir(index ordinal, c cellID) {
-	if e.h.txns.At(index).doubt == uncertain {
-		e.suspend(index, func() { e.thinAir(index, c) })
-		return
-	}
-	cl := e.h.cells.At(c)
-	key := e.h.nameOf(cl.key)
-	reader := e.h.txns.At(index).id
-	v := verdict.Violation{Kind: verdict.ThinAirRead, Level: verdict.G1, Txns: []verdict.TxnID{reader}, Key: key,
-		Read:     e.h.place(index, c),
-		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
-	if e.h.perKey.At(cl.key).isListKey() { // the read may follow an own append
-		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}
-		v.Exhibits = append(v.Exhibits, e.h.perKey.At(cl.key).changes(key))
-		if cl.about&isList != 0 { // the other elements are not thin air
-			for _, el := range e.h.elementsOf(c).elements {
-				if w := e.h.cells.At(el).final; w != none {
-					v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.h.txns.At(w).id, Writes: []string{key}})
-				}
-			}
-		}
-	}
-	if p := e.h.perKey.At(cl.key); e.h.isNothing(c) && p.written { // else it would be an empty list
-		v.Exhibits = append(v.Exhibits, p.changes(key))
-	}
-	e.showOtherReads(&v, index, c)
-	e.showWriters(&v, c)
-	e.showInitial(&v, cl.key)
-	e.reportRead(v)
-}
-
-// showOtherReads adds the writers of what index read of the key of c elsewhere, so
-// that these reads are no anomalies of the evidence.
-func (e *Engine) showOtherReads(v *verdict.Violation, index ordinal, c cellID) {
-	if _, ok := e.h.sequences[index]; !ok {
-		return
-	}
-	k := e.h.cells.At(c).key
-	for _, other := range e.h.external(index) {
-		if other != c && e.h.cells.At(other).key == k {
-			e.showWriters(v, other)
-		}
-	}
-}
-
-// showWriters adds who may have written c.
-func (e *Engine) showWriters(v *verdict.Violation, c cellID) {
-	for w := range e.h.writersOf(c) {
-		x, keys := verdict.Exhibit{Txn: e.h.txns.At(w).id}, []string{e.h.nameOf(e.h.cells.At(c).key)}
-		if x.Writes = keys; e.h.unmade(e.h.cells.At(c)) {
-			x.Writes, x.All = nil, keys // it had read it there before
-		}
-		v.Exhibits = append(v.Exhibits, x)
-	}
-}
-
-// showInitial adds a reader of the key's initial version, where the declaration
-// does not say what it held.
-func (e *Engine) showInitial(v *verdict.Violation, k version.Key) {
-	if p := e.h.perKey.At(k); p.reader != none && (e.opt.Initial == record.InitialAny || p.emptied && p.bare()) {
-		r := p.reader
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.h.txns.At(r).id, Reads: []string{e.h.nameOf(k)}})
-		if p.initial != none {
-			e.showWriters(v, p.initial)
-		}
-	}
-}
-
-// divergence reports that slot and other read one version and both overwrote it
-// (MTC, Definition of DIVERGENCE): one of the updates is lost.
-func (e *Engine) divergence(slot, other version.Slot, v version.ID) {
-	key := e.h.nameOf(e.main.tab.At(v).Key)
-	a, b := e.h.txnOf(other), e.h.txnOf(slot)
-	viol := verdict.Violation{Kind: verdict.Divergence, Level: weakestBroken(verdict.Divergence),
-		Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
-		Cycle: []verdict.Edge{
-			{From: a, To: b, Type: verdict.WW, Key: key, Why: verdict.ByCase},
-			{From: b, To: a, Type: verdict.RW, Key: key, Why: verdict.ByOverwrite},
-		}}
-	x := newExhibits(e.h, e.main)
-	for _, s := range [2]version.Slot{other, slot} {
-		x.write(s, e.main.tab.At(v).Key)
-		x.read(s, e.main.tab.At(v).Key)
-	}
-	x.source(v) // slot's own read was withdrawn
-	viol.Exhibits = x.list()
-	e.report(viol)
-}
-
-// exhibits collect the operations that a proof needs, of what strand s says.
-type exhibits struct {
-	h      *history
-	s      *strand
-	reads  map[version.Slot]map[version.Key]bool
-	writes map[version.Slot]map[version.Key]bool
-	lists  []cellID          // that were read
-	met    map[cellID]int    // in how many reads all other writers of a value were kept; two leave out none
-	whole  map[ordinal]bool  // uncertain transactions of which all is kept
-	other  []verdict.Exhibit // of transactions without a slot
-	// initial: an initial version other than an empty list was read, so that the
-	// evidence has to be complete.
-	initial bool
-}
-
-func newExhibits(h *history, s *strand) *exhibits {
-	return &exhibits{h: h, s: s, reads: map[version.Slot]map[version.Key]bool{},
-		writes: map[version.Slot]map[version.Key]bool{}, met: map[cellID]int{}}
-}
-
-func mark[K comparable](m map[K]map[version.Key]bool, s K, k version.Key) bool {
-	if m[s] == nil {
-		m[s] = map[version.Key]bool{}
-	}
-	if m[s][k] {
-		return false
-	}
-	m[s][k] = true
-	return true
-}
-
-// member makes a transaction part of the evidence, with no operation. One of
-// unknown outcome is in the history because somebody read from it.
-func (x *exhibits) member(s version.Slot) {
-	if x.reads[s] != nil {
-		return
-	}
-	x.reads[s] = map[version.Key]bool{}
-	index := x.h.slotTx[s]
-	t := x.h.txns.At(index)
-	if !t.open {
-		return
-	}
-	if t.doubt == uncertain {
-		x.entirely(index)
-	}
-	if by, ok := x.h.vouchers[index]; ok {
-		k := x.h.cells.At(by.cell).key
-		x.write(s, k)
-		reader := x.h.txns.At(by.index)
-		if reader.slot == none { // it is added later; see vouch
-			return
-		}
-		x.read(reader.slot, k)
-		if by.cell != x.h.readCell(by.index, k) { // it read the key before
-			x.other = append(x.other, verdict.Exhibit{Txn: reader.id, All: []string{x.h.nameOf(k)}})
-		}
-		return
-	}
-	for _, w := range x.s.writes(s) {
-		for r := range x.s.tab.Readers(w) {
-			x.read(r, x.s.tab.At(w).Key)
-			return
-		}
-	}
-}
-
-// read keeps s's read of k, and all who may have written what it read, unless these are not known: then it is
-// part of no proof.
-func (x *exhibits) read(s version.Slot, k version.Key) {
-	x.member(s)
-	index := x.h.slotTx[s]
-	cells := x.h.external(index) // at weak levels it may read a key several times
-	known := func(c cellID) bool { return x.h.cells.At(c).key == k && !x.open(s, c) }
-	if !slices.ContainsFunc(cells, known) || !mark(x.reads, s, k) {
-		return
-	}
-	if x.h.perKey.At(k).isListKey() {
-		for _, v := range x.s.reads(s) {
-			if x.s.tab.At(v).Key == k {
-				x.source(v)
-			}
-		}
-	}
-	for _, c := range cells {
-		switch {
-		case !known(c):
-			continue
-		case x.h.perKey.At(k).isListKey():
-			x.lists = append(x.lists, c)
-			continue
-		}
-		if w, _ := x.h.onlyWriter(index, c); w == none || x.h.mayBeInitial(x.h.cells.At(c)) ||
-			x.h.common(x.h.cells.At(c)) {
-			x.initial = true
-		}
-		if x.met[c]++; x.met[c] > 2 {
-			continue
-		}
-		for w := range x.h.writersOf(c) {
-			if t := x.h.txns.At(w); t.slot != none && w != index {
-				x.write(t.slot, k)
-				if t.doubt == uncertain {
-					x.entirely(w)
-				}
-			}
-		}
-	}
-}
-
-// open tells whether others may come who wrote what s read.
-func (x *exhibits) open(s version.Slot, c cellID) bool {
-	index, k := x.h.slotTx[s], x.h.cells.At(c).key
-	return (c != x.h.readCell(index, k) || x.s.readOf(s, k) == none) && x.h.isOpen(index, c)
-}
-
-// entirely keeps all of a transaction that may not have taken effect, as any read of it may
-// be why it did not, and what shows that nobody can have read that.
-func (x *exhibits) entirely(index ordinal) {
-	if x.whole[index] {
-		return
-	}
-	if x.whole == nil {
-		x.whole = map[ordinal]bool{}
-	}
-	x.whole[index] = true
-	t := x.h.txns.At(index)
-	for _, c := range x.h.slab(t.reads) {
-		x.read(t.slot, x.h.cells.At(c).key)
-	}
-	for _, c := range x.h.slab(t.writes) {
-		x.write(t.slot, x.h.cells.At(c).key)
-	}
-	x.against(index)
-}
-
-// against keeps what a transaction that may not have taken effect can't be reconciled with
-// by what it read: an attempt that came to nothing, or was not the last one, of who read what the
-// key held at first or, if nobody surely did, of who else says so.
-func (x *exhibits) against(index ordinal) {
-	in := x.h
-	for _, c := range in.external(index) {
-		k := in.cells.At(c).key
-		if in.perKey.At(k).isListKey() {
-			x.againstList(c)
-			continue
-		}
-		if o := in.others(c); o.aborted != verdict.NoTxn {
-			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{in.nameOf(k)}})
-		} else if w := o.interOf(index); w != none {
-			x.wrote(w, k)
-		}
-		if w, _ := x.h.onlyWriter(index, c); w != none && !x.h.unmade(in.cells.At(c)) {
-			continue
-		}
-		if r := in.perKey.At(k).reader; r != none && r != index && in.txns.At(r).slot != none {
-			x.read(in.txns.At(r).slot, k)
-		}
-		for _, o := range x.h.claims[k] {
-			if !x.h.sameInitial(o.cell, c) {
-				x.read(in.txns.At(o.index).slot, k)
-			}
-		}
-	}
-}
-
-// wrote keeps the writes of k of one that may have no place, as nobody can have read from it.
-func (x *exhibits) wrote(w ordinal, k version.Key) {
-	if t := x.h.txns.At(w); t.slot != none {
-		x.write(t.slot, k)
-	} else {
-		x.other = append(x.other, verdict.Exhibit{Txn: t.id, Writes: []string{x.h.nameOf(k)}})
-	}
-}
-
-// againstList is against for a list: who appended its elements, whatever became of it, and
-// the longest one of its key.
-func (x *exhibits) againstList(c cellID) {
-	in := x.h
-	k := in.cells.At(c).key
-	x.showOrder(k)
-	if in.cells.At(c).about&isList == 0 {
-		return
-	}
-	for _, el := range in.elementsOf(c).elements {
-		if w := in.cells.At(el).final; w != none {
-			x.wrote(w, k)
-		} else if o := in.others(el); o.aborted != verdict.NoTxn {
-			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{in.nameOf(k)}})
-		}
-	}
-}
-
-// complete keeps, where the evidence has to be complete, the writers of all
-// elements of the lists that are kept.
-func (x *exhibits) complete() {
-	if !x.initial || x.h.opt.Coverage == record.CoveragePartial {
-		return
-	}
-	for i := 0; i < len(x.lists); i++ { // grows
-		if c := x.lists[i]; x.h.cells.At(c).about&isList != 0 {
-			for _, s := range x.h.shownBy(x.h.elementsOf(c)) {
-				x.write(s, x.h.cells.At(c).key)
-			}
-		}
-	}
-}
-
-// all keeps s's read and writes of k.
-func (x *exhibits) all(s version.Slot, k version.Key) {
-	x.read(s, k)
-	x.write(s, k)
-}
-
-// source keeps the write that made v.
-func (x *exhibits) source(v version.ID) {
-	if ver := x.s.tab.At(v); ver.Kind == version.Written {
-		x.write(ver.Writer, ver.Key)
-	}
-}
-
-func (x *exhibits) write(s version.Slot, k version.Key) {
-	x.member(s)
-	if x.h.writesTo(x.h.slotTx[s], k) {
-		mark(x.writes, s, k)
-	}
-}
-
-// showOrder keeps the longest list of k that was read, which shows the order of
-// its elements.
-func (x *exhibits) showOrder(k version.Key) {
-	if lk := x.h.listKeys[k]; lk != nil && lk.reader != none {
-		x.read(x.h.txns.At(lk.reader).slot, k)
-	}
-}
-
-// edge keeps what makes the edge known.
-func (x *exhibits) edge(ed graph.Edge, p *constraint.Polygraph) {
-	from, to := p.SlotOf(ed.From), p.SlotOf(ed.To)
-	x.member(from)
-	x.member(to)
-	if ed.Key != none && ed.Type != verdict.WR {
-		x.showOrder(ed.Key)
-	}
-	switch ed.Type {
-	case verdict.WR:
-		x.write(from, ed.Key)
-		x.read(to, ed.Key)
-	case verdict.WW:
-		x.write(from, ed.Key)
-		x.write(to, ed.Key)
-		x.fromInitial(from, ed.Key)
-	case verdict.RW:
-		x.read(from, ed.Key)
-		x.write(to, ed.Key)
-		x.fromInitial(from, ed.Key)
-		if ed.Why == verdict.ByOverwrite {
-			x.read(to, ed.Key)
-		}
-	}
-}
-
-// between keeps the reads by which a transaction shows that it came after another one of its session.
-func (x *exhibits) between(first, last version.Slot) {
-	for _, v := range x.s.readsOf(last) {
-		if ver := x.s.tab.At(v); ver.Kind == version.Written && ver.Writer == first {
-			x.read(last, ver.Key)
-		}
-	}
-}
-
-// fromInitial keeps what shows that the block that holds s's version of k is the first:
-// the read of the initial version, and those that lead from there to s.
-func (x *exhibits) fromInitial(s version.Slot, k version.Key) {
-	v := x.s.writeOf(s, k)
-	if v == none {
-		v = x.s.readOf(s, k)
-	}
-	tab := &x.s.tab
-	var run []version.Slot
-	for n := 0; v != none && n < 200; n++ {
-		ver := tab.At(v)
-		if ver.Kind != version.Written || ver.Prev == none {
-			return
-		}
-		run = append(run, ver.Writer)
-		if tab.At(ver.Prev).Kind == version.Initial {
-			for _, w := range run {
-				x.read(w, k)
-			}
-			return
-		}
-		v = ver.Prev
-	}
-}
-
-// list is the exhibits by transaction, sorted.
-func (x *exhibits) list() []verdict.Exhibit {
-	x.complete()
-	names := func(m map[version.Key]bool) []string {
-		var out []string
-		for k := range m {
-			out = append(out, x.h.nameOf(k))
-		}
-		slices.Sort(out)
-		return out
-	}
-	var out []verdict.Exhibit
-	for s := range x.reads {
-		ex := verdict.Exhibit{Txn: x.h.txnOf(s), Reads: names(x.reads[s]), Writes: names(x.writes[s])}
-		for k := range x.reads[s] {
-			if x.h.perKey.At(k).isListKey() && x.h.writesTo(x.h.slotTx[s], k) {
-				ex.All = append(ex.All, x.h.nameOf(k)) // its read may follow its own append
-			}
-		}
-		for i, c := range x.h.sequences[x.h.slotTx[s]] {
-			if x.reads[s][x.h.cells.At(c).key] && x.open(s, c) {
-				ex.Open = append(ex.Open, x.h.placesOf[x.h.slotTx[s]][i])
-			}
-		}
-		if t := x.h.txns.At(x.h.slotTx[s]); t.open && t.doubt != tookEffect { // any read may be why it did not
-			ex.All = append(ex.All, ex.Reads...)
-		}
-		slices.Sort(ex.All)
-		ex.All = slices.Compact(ex.All)
-		out = append(out, ex)
-	}
-	out = append(out, x.other...)
-	out = append(out, x.appenders()...)
-	return merged(out)
-}
-
-// appenders are, for the keys of which lists are kept but no append, one that shows that they hold lists.
-func (x *exhibits) appenders() []verdict.Exhibit {
-	appended := map[version.Key]bool{}
-	for _, ks := range x.writes {
-		for k := range ks {
-			appended[k] = true
-		}
-	}
-	var out []verdict.Exhibit
-	for _, ks := range x.reads {
-		for k := range ks {
-			if p := x.h.perKey.At(k); p.isListKey() && !appended[k] {
-				appended[k] = true
-				out = append(out, p.changes(x.h.nameOf(k)))
-			}
-		}
-	}
-	return out
-}
-
-// slots lists the members, sorted.
-func (x *exhibits) slots() []version.Slot {
-	var out []version.Slot
-	for s := range x.reads {
-		out = append(out, s)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// everything makes every read and write of the members an exhibit, and the
-// writers of what they read members.
-func (x *exhibits) everything() {
-	tab := &x.s.tab
-	for _, s := range x.slots() {
-		for _, v := range x.s.writes(s) {
-			x.write(s, tab.At(v).Key)
-		}
-		for _, c := range x.h.slab(x.h.txns.At(x.h.slotTx[s]).reads) {
-			x.read(s, x.h.cells.At(c).key)
-		}
-	}
-}
 
 // readOf is the version of k that slot read, as far as it is known, or none.
 func (s *strand) readOf(slot version.Slot, k version.Key) version.ID {
@@ -663,8 +24,8 @@ func (s *strand) readOf(slot version.Slot, k version.Key) version.ID {
 // collect turns what the polygraphs found into violations of the levels, after
 // checking again what rests on times.
 func (e *Engine) collect() {
-	for before := -1; before != e.rereads; {
-		before = e.rereads
+	for before := -1; before != e.g.rereads; {
+		before = e.g.rereads
 		e.collectOnce()
 	}
 }
@@ -672,7 +33,7 @@ func (e *Engine) collect() {
 // collectOnce is collect, but for what polygraphs have found that are made meanwhile.
 func (e *Engine) collectOnce() {
 	var polys []*constraint.Polygraph
-	for _, c := range e.checks {
+	for _, c := range e.g.checks {
 		if !slices.Contains(polys, c.poly) {
 			polys = append(polys, c.poly)
 		}
@@ -680,7 +41,7 @@ func (e *Engine) collectOnce() {
 	for _, p := range polys {
 		found := p.TakeFound()
 		var users []*check
-		for _, c := range e.checks {
+		for _, c := range e.g.checks {
 			if c.poly == p {
 				users = append(users, c)
 			}
@@ -702,10 +63,10 @@ func (e *Engine) collectOnce() {
 // evidence. What rests on times that are no part of the level only counts if the records without them
 // say so too; if the transactions of the proof don't, the whole history is read again.
 func (e *Engine) judge(c *check, f *constraint.Violation) {
-	if !e.applies(c.level) || e.opt.Bare && !e.opt.Online && e.broken(c.level, c.found) {
+	if !e.out.applies(c.level) || e.opt.Bare && !e.opt.Online && e.out.broken(c.level, c.found) {
 		return
 	}
-	if c == e.witness { // nobody wants to know why
+	if c == e.out.witness { // nobody wants to know why
 		c.found = append(c.found, verdict.Violation{Kind: verdict.Cycle, Level: c.level})
 		return
 	}
@@ -719,16 +80,16 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		c.partly = true
 		return
 	}
-	x := e.exhibited(c, f)
+	x := e.ev.exhibited(c, f)
 	proved := counts && x.suffice(f)
 	var shown *constraint.Violation
-	for i := 0; i < 3 && !proved && !e.halted(); i++ { // what it is of; the members, then those that they read from
+	for i := 0; i < 3 && !proved && !e.stop.halted(); i++ { // what it is of; the members, then those that they read from
 		if i > 0 {
 			x.everything()
 		} else if f.Whole {
 			continue
 		}
-		shown, proved = e.violated(c, x)
+		shown, proved = e.ev.violated(c, x)
 	}
 	if !proved && !counts {
 		c.notRealTime = true   // times alone say violated
@@ -739,7 +100,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		}
 		return
 	}
-	if _, violated := e.sharedOf(c.level); violated && !proved {
+	if _, violated := e.out.sharedOf(c.level); violated && !proved {
 		c.poly.Unexplained++ // it may follow only from what was read: a transaction took effect that can't have
 		return
 	}
@@ -747,14 +108,14 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		// It rests on times that are no part of the level. What the exhibits show without them would be found as well,
 		// and is what is told.
 		f = shown
-		if y := e.exhibited(c, f); y.suffice(f) {
+		if y := e.ev.exhibited(c, f); y.suffice(f) {
 			x = y
 		}
 	}
-	v := e.violation(c, f)
+	v := e.ev.violation(c, f)
 	switch {
 	case proved:
-		v.Exhibits = e.withMakers(x.list())
+		v.Exhibits = e.ev.withMakers(x.list())
 	default:
 		for id := range e.h.indexOf {
 			v.Evidence = append(v.Evidence, verdict.TxnID(id))
@@ -763,413 +124,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	for _, ex := range v.Exhibits {
 		v.Evidence = append(v.Evidence, ex.Txn)
 	}
-	e.tell(c, v)
-}
-
-// broken tells whether level l, of which so much was found, is known to be violated. In batch what is open is
-// not searched for more then: it may be hard, and decides nothing.
-func (e *Engine) broken(l verdict.Level, found []verdict.Violation) bool {
-	_, violated := e.sharedOf(l)
-	return violated || len(found) > 0
-}
-
-// suffice: the exhibits of a finding are all that it rests on, as each read is of one writer. Of reads that may be of
-// several it may be left out why they are of none of the others.
-func (x *exhibits) suffice(f *constraint.Violation) bool {
-	return !f.Whole && len(x.s.choices) == 0
-}
-
-// exhibited are the exhibits of a finding, whose steps are made those that are told.
-func (e *Engine) exhibited(c *check, f *constraint.Violation) *exhibits {
-	f.Cycle, f.Because = collapse(c.poly, f.Cycle, f.Because)
-	for i := range f.Cases {
-		f.Cases[i], _ = collapse(c.poly, f.Cases[i], nil)
-	}
-	x := newExhibits(e.h, c.strand)
-	for _, list := range append([][]graph.Edge{f.Cycle, f.Rest}, f.Cases...) {
-		first := version.Slot(none) // of a run along a session
-		for i, ed := range list {
-			x.edge(ed, c.poly)
-			if ed.Type != verdict.SO {
-				continue
-			}
-			if i == 0 || list[i-1].Type != verdict.SO || c.poly.SlotOf(list[i-1].To) != c.poly.SlotOf(ed.From) {
-				first = c.poly.SlotOf(ed.From)
-			}
-			x.between(first, c.poly.SlotOf(ed.To))
-		}
-	}
-	for _, r := range f.Reads {
-		x.read(r.Reader, r.Key)
-	}
-	return x
-}
-
-// collapse makes one step of a run of version orders that one list shows.
-func collapse(p *constraint.Polygraph, walk []graph.Edge,
-	because map[int][]graph.Edge) ([]graph.Edge, map[int][]graph.Edge) {
-	var out []graph.Edge
-	kept := map[int][]graph.Edge{}
-	for i, ed := range walk {
-		if n := len(out); n > 0 && ed.Why == verdict.ByList && ed.Type == verdict.WW && out[n-1].Why == verdict.ByList &&
-			out[n-1].Type == verdict.WW && out[n-1].Key == ed.Key && p.SlotOf(out[n-1].To) == p.SlotOf(ed.From) {
-			out[n-1].To = ed.To
-			continue
-		}
-		if b := because[i]; b != nil {
-			kept[len(out)] = b
-		}
-		out = append(out, ed)
-	}
-	return out, kept
-}
-
-// tell records a violation of c's level, once.
-func (e *Engine) tell(c *check, v verdict.Violation) {
-	name := c.level.String() + v.Kind.String() + canonical(v)
-	if e.seen[name] {
-		return
-	}
-	e.seen[name] = true
-	if e.unprovable(&v) {
-		return
-	}
-	c.found = append(c.found, v)
-	if e.opt.Online && !e.toldWeaker(c.level, v) {
-		e.out = append(e.out, v)
-	}
-}
-
-// unprovable counts as not checked what rests on a read of a key of which only then somebody came who made it one that
-// is not checked: what followed what in a list still holds, say, but there is no evidence of it that says so.
-func (e *Engine) unprovable(v *verdict.Violation) bool {
-	rests := func(index ordinal, key string) bool {
-		k := e.h.keyNumber(key)
-		p := e.h.perKey.At(k)
-		read := func(c cellID) bool { return e.h.cells.At(c).key == k }
-		return p.appended && !p.isListKey() && slices.ContainsFunc(e.h.external(index), read)
-	}
-	for _, x := range v.Exhibits {
-		if int(x.Txn) >= len(e.h.indexOf) || e.h.indexOf[x.Txn] == none { // at hand, or aborted
-			continue
-		}
-		if slices.ContainsFunc(slices.Concat(x.Reads, x.All),
-			func(key string) bool { return rests(e.h.indexOf[x.Txn], key) }) {
-			e.blocked++
-			return true
-		}
-	}
-	return false
-}
-
-// canonical names a violation by its transactions, whatever the order.
-func canonical(v verdict.Violation) string {
-	ids := slices.Clone(v.Txns)
-	slices.Sort(ids)
-	return strings.Trim(fmt.Sprint(ids), "[]")
-}
-
-// violation puts a polygraph's finding in terms of transactions.
-func (e *Engine) violation(c *check, f *constraint.Violation) verdict.Violation {
-	v := verdict.Violation{Kind: verdict.Cycle, Level: c.level, Read: -1,
-		ClockDependent: c.timed && f.Assumed && !e.h.instants}
-	if len(f.Cycle) == 0 {
-		v.Kind = verdict.Unsatisfiable
-	}
-	t := tellerOf(e, c.poly, f)
-	v.Cycle = t.edges(f.Cycle, f.Because, 0)
-	for _, cy := range f.Cases {
-		v.Cases = append(v.Cases, t.edges(cy, nil, 0))
-	}
-	v.Txns = along(append([][]verdict.Edge{v.Cycle}, v.Cases...)...)
-	return v
-}
-
-// along are the transactions of walks, each once.
-func along(walks ...[]verdict.Edge) (out []verdict.TxnID) {
-	seen := map[verdict.TxnID]bool{} // there may be a hundred thousand
-	for _, walk := range walks {
-		for _, ed := range walk {
-			if !seen[ed.From] {
-				seen[ed.From] = true
-				out = append(out, ed.From)
-			}
-		}
-	}
-	return out
-}
-
-// teller puts walks of one finding in terms of transactions.
-type teller struct {
-	e      *Engine
-	p      *constraint.Polygraph
-	others map[graph.Edge][]constraint.Other
-	left   int // edges of others' cycles that may still be told
-}
-
-// othersDepth bounds how deep the other candidates of reads are told, othersEdges how
-// many edges that may be.
-const (
-	othersDepth = 2
-	othersEdges = 2000
-)
-
-func tellerOf(e *Engine, p *constraint.Polygraph, f *constraint.Violation) *teller {
-	return &teller{e, p, f.Others, othersEdges}
-}
-
-// edges names the transactions and keys of a closed walk; steps along one
-// session become one.
-func (t *teller) edges(walk []graph.Edge, because map[int][]graph.Edge, depth int) []verdict.Edge {
-	var out []verdict.Edge
-	for i, ed := range walk {
-		v := verdict.Edge{From: t.e.h.txnOf(t.p.SlotOf(ed.From)), To: t.e.h.txnOf(t.p.SlotOf(ed.To)), Type: ed.Type, Why: ed.Why}
-		if ed.Key != none {
-			v.Key = t.e.h.nameOf(ed.Key)
-		}
-		if b := because[i]; b != nil {
-			v.Because = t.edges(b, nil, depth)
-		}
-		if ed.Why == verdict.ByElimination && depth < othersDepth {
-			v.Others = t.fallen(t.others[ed], depth+1)
-		}
-		if n := len(out); n > 0 && v.Type == verdict.SO && out[n-1].Type == verdict.SO {
-			out[n-1].To = v.To
-			continue
-		}
-		out = append(out, v)
-	}
-	if n := len(out); n > 2 && out[0].Type == verdict.SO && out[n-1].Type == verdict.SO {
-		out[0].From = out[n-1].From
-		out = out[:n-1]
-	}
-	return out
-}
-
-// fallen are the cycles that other candidates would close. That a later writer was
-// missed is known by the order of the two writes, or as the first version of all was
-// read.
-func (t *teller) fallen(others []constraint.Other, depth int) [][]verdict.Edge {
-	for _, o := range others {
-		t.left -= len(o.Cycle) + len(o.Order)
-	}
-	if t.left < 0 {
-		return nil
-	}
-	var out [][]verdict.Edge
-	for _, o := range others {
-		c := t.edges(o.Cycle, nil, depth)
-		if c[0].Type == verdict.RW {
-			c[0].Why = verdict.ByInitial
-			if o.Order != nil {
-				c[0].Why, c[0].Because = verdict.ByOrder, t.edges(o.Order, nil, depth)
-			}
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-// violated checks the exhibits by themselves at c's level, and tells what is found in them. What the search does not
-// show within a budget that is small beside that of a whole history is not shown.
-func (e *Engine) violated(c *check, x *exhibits) (*constraint.Violation, bool) {
-	if c.poly.Spent(2) {
-		return nil, false
-	}
-	b := budget.Unlimited()
-	b.Stop = e.halted
-	slots := e.basesFirst(x.slots())
-	s, diverges := e.reread(c, x, slots, b)
-	if diverges {
-		return nil, true
-	}
-	s.finish(false)
-	p := s.polys[0]
-	violated := p.Found > 0 || p.Solve(min(e.opt.Conflicts, exhibitsConflicts)) == sat.Unsat
-	c.poly.Look(stepsEach*(len(s.ops)+p.Stats.Conflicts) + int(b.Used()))
-	for _, f := range p.TakeFound() {
-		f = f.Renamed(func(s version.Slot) version.Slot { return slots[s] }, p.Parts())
-		return &f, violated
-	}
-	return nil, violated
-}
-
-// exhibitsConflicts is the budget of the search that judges exhibits by themselves: they are a
-// part of what was decided, and where that is too hard, what proves it is the whole. A conflict is about stepsEach
-// steps, as is a transaction that is read again.
-const exhibitsConflicts, stepsEach = 2000, 64
-
-// reread feeds the exhibits to a new strand for c's level as it is defined: with
-// times only if they are part of it. Reads of which not all possible writers are
-// kept are left out.
-func (e *Engine) reread(c *check, x *exhibits, slots []version.Slot, b *budget.Budget) (*strand, bool) {
-	cfg := e.config(c, c.timed && !c.noTimes, true)
-	cfg.Slots = len(slots)
-	s := newStrand([]constraint.Config{cfg})
-	s.holds = len(x.s.choices) > 0
-	s.polys[0].Budget = b.Share()
-	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
-	renamed := make(map[version.Slot]version.Slot, len(slots))
-	old := slots
-	sessions, fresh := map[sessionID]sessionID{}, sessionID(0)
-	for _, o := range slots {
-		t := e.h.txns.At(e.h.slotTx[o])
-		session, ok := sessions[t.session]
-		if !ok || t.base { // a base's is forgotten
-			session = fresh
-			fresh++
-		}
-		f := e.txnFor(t)
-		f.session = session
-		if t.base {
-			f.base, f.timed = false, t.timed && !t.open
-		} else {
-			sessions[t.session] = session
-		}
-		if t.open {
-			f.prev = e.renamedPrev(t, renamed)
-		}
-		renamed[o] = s.add(f, len(x.s.reads(o)), len(x.s.writes(o)))
-	}
-	versions := map[version.ID]version.ID{}
-	tab := &x.s.tab
-	for _, o := range slots {
-		for _, v := range x.s.writes(o) {
-			if x.writes[o][tab.At(v).Key] {
-				versions[v] = s.write(renamed[o], tab.At(v).Key)
-			}
-		}
-	}
-	s.candidates = func(slot version.Slot, k version.Key) []version.ID {
-		cands, _ := e.renamedCandidates(s, x, versions, old[slot], k)
-		return cands
-	}
-	for _, o := range slots {
-		for _, v := range x.s.reads(o) {
-			if !x.reads[o][tab.At(v).Key] {
-				continue
-			}
-			n, ok := versions[v]
-			if !ok {
-				if tab.At(v).Kind == version.Written {
-					continue
-				}
-				n = s.source(tab.At(v).Key, tab.At(v).Kind)
-				versions[v] = n
-			}
-			if _, diverges := s.read(renamed[o], n); diverges {
-				return s, true
-			}
-		}
-	}
-	last := map[version.Key]version.ID{} // the last kept version of what a list shows
-	lists := slices.Clone(x.s.lists)
-	slices.SortStableFunc(lists, func(a, b succession) int { // a key may be anchored late
-		return cmp.Compare(tab.At(b.prev).Kind, tab.At(a.prev).Kind)
-	})
-	for _, l := range lists {
-		k := tab.At(l.v).Key
-		if !x.showsOrder(k) {
-			continue
-		}
-		if n, ok := versions[l.prev]; ok {
-			last[k] = n
-		} else if tab.At(l.prev).Kind == version.Initial {
-			last[k] = s.source(k, version.Initial)
-			versions[l.prev] = last[k]
-		}
-		if v, ok := versions[l.v]; ok {
-			before, ok := last[k]
-			if !ok { // what came before it is not kept
-				last[k] = v
-			} else if _, _, clash := s.follow(before, v); clash {
-				return s, true
-			}
-		}
-	}
-	for _, o := range x.s.ruledOut { // what does so is kept; see against
-		if slot, ok := renamed[o]; ok && e.h.txns.At(e.h.slotTx[o]).doubt == uncertain {
-			s.impossible(slot)
-		}
-	}
-	for _, o := range x.s.exclusive {
-		a, ok := renamed[o[0]]
-		if b, both := renamed[o[1]]; ok && both {
-			s.exclude(a, b)
-		}
-	}
-	for _, ch := range x.s.choices {
-		if !x.reads[ch.slot][ch.key] || e.h.reads.Stopped() {
-			continue
-		}
-		if cands, all := e.renamedCandidates(s, x, versions, ch.slot, ch.key); all {
-			s.choose(renamed[ch.slot], ch.key, cands, ch.guarded && e.h.txns.At(e.h.slotTx[ch.slot]).doubt == uncertain)
-		}
-	}
-	s.settle()
-	return s, false
-}
-
-// basesFirst puts the transactions of Engine.Base where their times are.
-func (e *Engine) basesFirst(slots []version.Slot) []version.Slot {
-	if e.h.first != none {
-		at := func(s version.Slot) *txn { return e.h.txns.At(e.h.slotTx[s]) }
-		slices.SortStableFunc(slots, func(a, b version.Slot) int {
-			x, y := at(a), at(b)
-			switch {
-			case x.base && y.base:
-				return cmp.Compare(x.end, y.end)
-			case x.base:
-				return -1
-			case y.base:
-				return 1
-			}
-			return 0
-		})
-	}
-	return slots
-}
-
-// renamedPrev is the last kept transaction before t, of unknown outcome, in its
-// session.
-func (e *Engine) renamedPrev(t *txn, renamed map[version.Slot]version.Slot) version.Slot {
-	for i := t.prev; i != none; i = e.h.txns.At(i).prev {
-		if s, ok := renamed[e.h.txns.At(i).slot]; ok {
-			return s
-		}
-	}
-	return none
-}
-
-// showsOrder: the longest list of k is kept.
-func (x *exhibits) showsOrder(k version.Key) bool {
-	lk := x.h.listKeys[k]
-	return lk != nil && lk.reader != none && x.reads[x.h.txns.At(lk.reader).slot][k]
-}
-
-// renamedCandidates are the candidates of a read in a strand that holds the
-// exhibits; all tells whether every candidate is among them.
-func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.ID]version.ID, slot version.Slot,
-	k version.Key) (out []version.ID, all bool) {
-	all = true
-	for _, v := range x.s.candidates(slot, k) {
-		n, ok := versions[v]
-		if !ok && x.s.tab.At(v).Kind == version.Initial {
-			n, ok = s.source(k, version.Initial), true
-			versions[v] = n
-		}
-		if !ok {
-			all = false
-			continue
-		}
-		out = append(out, n)
-	}
-	written := out
-	if len(out) > 0 && s.tab.At(out[0]).Kind == version.Initial {
-		written = out[1:]
-	}
-	s.byLine(written)
-	return out, all
+	e.out.tell(c, v)
 }
 
 // retreat reads the history again without what only times say of c: without the clocks of the sessions that f rests on,
@@ -1178,13 +133,13 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 func (e *Engine) retreat(c *check, f *constraint.Violation) {
 	pruned := func(k *check) bool { return k.pruned }
 	if f != nil && e.distrust(c, f) {
-		e.again(true, pruned)
+		e.g.again(true, pruned)
 	} else {
 		pruned = func(k *check) bool { return k == c }
-		e.again(false, pruned)
+		e.g.again(false, pruned)
 	}
-	for _, k := range e.checks {
-		if pruned(k) && (e.opt.Online || !e.broken(k.level, k.found)) {
+	for _, k := range e.g.checks {
+		if pruned(k) && (e.opt.Online || !e.out.broken(k.level, k.found)) {
 			e.solve(k)
 		}
 	}
@@ -1194,8 +149,8 @@ func (e *Engine) retreat(c *check, f *constraint.Violation) {
 // that is of none, nearly all would have no times then, the history was read again too often, or a level has real time,
 // for which times are no help but part of what is judged.
 func (e *Engine) distrust(c *check, f *constraint.Violation) bool {
-	if !e.opt.Online || e.rereads >= rereadsMax ||
-		slices.ContainsFunc(e.checks, func(k *check) bool { return k.timed }) {
+	if !e.opt.Online || e.g.rereads >= rereadsMax ||
+		slices.ContainsFunc(e.g.checks, func(k *check) bool { return k.timed }) {
 		return false
 	}
 	blamed := false
@@ -1226,77 +181,6 @@ func (e *Engine) distrust(c *check, f *constraint.Violation) bool {
 // rereadsMax is how often the history is read again before no clock is distrusted any more.
 const rereadsMax = 8
 
-// drop forgets a polygraph that no level uses any more.
-func (e *Engine) drop(old *constraint.Polygraph) {
-	if slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == old }) {
-		return
-	}
-	old.Drop()
-	for _, x := range e.strands {
-		x.polys = slices.DeleteFunc(x.polys, func(p *constraint.Polygraph) bool { return p == old })
-	}
-	e.strands = slices.DeleteFunc(e.strands, func(x *strand) bool { return x != e.main && len(x.polys) == 0 })
-}
-
-// copy feeds the whole history, with the same numbers of slots and versions, to a new strand: in the order in which it
-// was taken in, as a closure that grows with it has to carry an edge to all that came after what it leads to. Reads of
-// what came later are last, those first whose transactions overwrote what they read, as in wakeReaders.
-func (e *Engine) copy(cfg constraint.Config) *strand {
-	s := e.newStrand(cfg)
-	s.holds = len(e.main.choices) > 0
-	tab := &e.main.tab
-	var cands [][]version.ID // they may ask for initial versions, which are copied with the others
-	for _, ch := range e.main.choices {
-		if e.h.reads.Stopped() {
-			break
-		}
-		cands = append(cands, s.candidates(ch.slot, ch.key))
-	}
-	next := version.ID(0)
-	var late [2][]func()
-	for slot := range version.Slot(len(e.h.slotTx)) {
-		reads := e.main.reads(slot)
-		s.add(e.txnFor(e.h.txns.At(e.h.slotTx[slot])), len(reads), len(e.main.writes(slot)))
-		for ; next < version.ID(tab.Len()); next++ {
-			if ver := tab.At(next); ver.Kind != version.Written {
-				s.source(ver.Key, ver.Kind)
-			} else if ver.Writer <= slot {
-				s.write(ver.Writer, ver.Key)
-			} else {
-				break
-			}
-		}
-		for _, v := range reads {
-			switch {
-			case v < next:
-				s.read(slot, v)
-			case e.main.writeOf(slot, tab.At(v).Key) != version.None:
-				late[0] = append(late[0], func() { s.read(slot, v) })
-			default:
-				late[1] = append(late[1], func() { s.read(slot, v) })
-			}
-		}
-	}
-	for _, read := range slices.Concat(late[0], late[1]) {
-		read()
-	}
-	for _, l := range e.main.lists {
-		s.follow(l.prev, l.v)
-	}
-	for i, c := range cands {
-		ch := e.main.choices[i]
-		s.choose(ch.slot, ch.key, c, ch.guarded)
-	}
-	for _, x := range e.main.exclusive {
-		s.exclude(x[0], x[1])
-	}
-	for _, slot := range e.main.ruledOut {
-		s.impossible(slot)
-	}
-	s.settle()
-	return s
-}
-
 // doesWithout tells, at the end, whether the history satisfies c's level if
 // those uncertain transactions did not take effect of which a read was not
 // checked; then c is judged by that.
@@ -1304,8 +188,8 @@ func (e *Engine) doesWithout(c *check) bool {
 	if !e.h.closed {
 		return false
 	}
-	s := e.copy(e.config(c, c.timed && !c.noTimes, true))
-	for _, r := range e.doubtful {
+	s := e.g.copy(e.g.config(c, c.timed && !c.noTimes, true))
+	for _, r := range e.r.doubtful {
 		s.impossible(e.h.txns.At(r.index).slot)
 	}
 	s.finish(false)
@@ -1331,7 +215,7 @@ func (e *Engine) result(c *check) verdict.Result {
 	if most := c.poly.MaxFound; !e.opt.Online && most > 0 {
 		r.Unexplained += max(0, c.poly.Found-most)
 	}
-	shared, violated := e.sharedOf(c.level)
+	shared, violated := e.out.sharedOf(c.level)
 	r.Violations = append(shared, c.found...)
 	if violated || len(c.found) > 0 {
 		r.Outcome = verdict.Violated
@@ -1355,21 +239,24 @@ func (e *Engine) result(c *check) verdict.Result {
 	return r
 }
 
+// openReads is how many operations and reads are not decided, and findings that rest on such.
+func (e *Engine) openReads() int { return e.h.skipped + e.r.blocked + e.out.blocked + len(e.r.atClose) }
+
 // left says in r why something is left open of c's level, if anything is, and how much.
 func (e *Engine) left(c *check, r *verdict.Result) {
-	notChecked := e.h.skipped + e.blocked + len(e.atClose) + len(e.h.suspects)
+	notChecked := e.openReads() + len(e.h.suspects)
 	if c.partly {
 		notChecked++
 	}
 	switch {
-	case e.stopped != verdict.NoReason:
-		r.Reason, r.Count, r.Decided = e.stopped, c.poly.Undecided(), c.poly.Decided()
+	case e.stop.reason != verdict.NoReason:
+		r.Reason, r.Count, r.Decided = e.stop.reason, c.poly.Undecided(), c.poly.Decided()
 	case c.budget || e.opt.Online && c.poly.GaveUp():
 		r.Reason, r.Count, r.Decided = verdict.Conflicts, c.poly.Undecided(), c.poly.Decided()
 	case c.unproved > 0:
 		r.Reason, r.Count = verdict.Forgotten, c.unproved
-	case notChecked > 0 && (r.Outcome == verdict.Violated || notChecked != len(e.doubtful) || !e.doesWithout(c)):
-		r.Reason, r.Count, r.Pending = verdict.NotChecked, notChecked, e.h.pending(e.atClose, e.doubtful)
+	case notChecked > 0 && (r.Outcome == verdict.Violated || notChecked != len(e.r.doubtful) || !e.doesWithout(c)):
+		r.Reason, r.Count, r.Pending = verdict.NotChecked, notChecked, e.h.pending(e.r.atClose, e.r.doubtful)
 		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.h.total)))
 	}
 }

@@ -1,6 +1,8 @@
 package incremental
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -9,198 +11,152 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
+// resolver finds out which version each read saw, or may have seen, and when that is certain, and tells the polygraphs
+// and the weak levels.
+type resolver struct {
+	opt  *Options
+	h    *history
+	g    *graphs
+	weak *weakChecks // or nil
+	ev   *evidence
+	out  *output
+	stop *stopper
+
+	waiting    []waitingRead        // reads whose writer has not come, oldest first
+	looked     int                  // how many of them giveUp has looked at
+	deferred   []pendingRead        // batch: reads that wait until all candidates are admitted
+	blocked    int                  // reads that could not be decided
+	atClose    []pendingRead        // reads that only the end of the input decides
+	doubtful   []pendingRead        // of these, by transactions that may not have taken effect
+	unanchored []waitingRead        // the first lists read of keys that are not anchored, oldest first
+	suspended  map[ordinal][]func() // what uncertain transactions broke, if they took effect
+	repeatsDue bool                 // lists that were read again are being decided
+}
+
 // admit gives a transaction to the strands, its predecessors in the order of
 // slots being there. One of unknown outcome waits until somebody may have read
 // from it.
-func (e *Engine) admit(index ordinal) {
-	t := e.h.txns.At(index)
+func (r *resolver) admit(index ordinal) {
+	t := r.h.txns.At(index)
 	if t.slot != none {
 		return
 	}
-	if t.open && e.opt.Online && !t.arrived {
+	if t.open && r.opt.Online && !t.arrived {
 		t.arrived = true
-		e.wakeReaders(index)
+		r.wakeReaders(index)
 		return
 	}
-	e.enter(index)
-	for _, s := range e.strands {
-		s.holds = e.holds(s)
+	r.enter(index)
+	for _, s := range r.g.strands {
+		s.holds = r.g.holds(s)
 	}
-	for _, c := range e.h.slab(t.writes) {
-		e.write(index, c)
+	for _, c := range r.h.slab(t.writes) {
+		r.g.write(index, c)
 	}
-	if e.opt.Online || t.doubt != uncertain { // in batch those come last
-		e.resolveAll(index)
+	if r.opt.Online || t.doubt != uncertain { // in batch those come last
+		r.resolveAll(index)
 	}
-	e.settle()
-	e.wakeReaders(index)
+	r.g.settle()
+	r.wakeReaders(index)
 }
 
 // wakeReaders resolves the reads that waited for what index wrote: first those of
 // transactions that overwrote it, which come after index. Until that is known they are
 // unordered writers, and what others read of both may break a level in another way than it
 // does when all is known: one anomaly would be found twice.
-func (e *Engine) wakeReaders(index ordinal) {
+func (r *resolver) wakeReaders(index ordinal) {
 	var others []pendingRead
-	for _, c := range e.h.slab(e.h.txns.At(index).writes) {
-		others = e.wake(c, others)
+	for _, c := range r.h.slab(r.h.txns.At(index).writes) {
+		others = r.wake(c, others)
 	}
-	for _, r := range others {
-		e.resolve(r.index, e.h.waitedFor(r.index, r.cell))
+	for _, read := range others {
+		r.resolve(read.index, r.h.waitedFor(read.index, read.cell))
 	}
 }
 
 // resolveAll resolves a transaction's reads.
-func (e *Engine) resolveAll(index ordinal) {
-	t := e.h.txns.At(index)
+func (r *resolver) resolveAll(index ordinal) {
+	t := r.h.txns.At(index)
 	if t.open {
-		e.judgeFaults(index)
+		r.judgeFaults(index)
 	}
-	for _, c := range e.h.slab(t.reads) {
-		e.resolve(index, c)
+	for _, c := range r.h.slab(t.reads) {
+		r.resolve(index, c)
 	}
-	e.resolveRepeats(index)
+	r.resolveRepeats(index)
 }
 
 // judgeFaults says what a transaction of unknown outcome breaks by itself.
-func (e *Engine) judgeFaults(index ordinal) {
-	faults := e.h.faults[index]
+func (r *resolver) judgeFaults(index ordinal) {
+	faults := r.h.faults[index]
 	if len(faults) == 0 {
 		return
 	}
-	if e.h.txns.At(index).doubt == uncertain {
+	if r.h.txns.At(index).doubt == uncertain {
 		least := verdict.LIN
 		for _, f := range faults {
 			if least == verdict.LIN || least.Implies(f.v.Level) {
 				least = f.v.Level
 			}
 		}
-		e.impossible(index, least)
+		r.impossible(index, least)
 		return
 	}
 	for _, f := range faults { // who shows that it took effect may have written what it read, as others may
 		for _, c := range f.reads {
-			e.showWriters(&f.v, c)
+			r.ev.showWriters(&f.v, c)
 		}
-		e.report(f.v)
+		r.out.report(f.v)
 	}
-	delete(e.h.faults, index)
+	delete(r.h.faults, index)
 }
 
 // suspend: index, which is uncertain, can't have taken effect, or it is as report
 // says.
-func (e *Engine) suspend(index ordinal, report func()) {
-	e.suspended[index] = append(e.suspended[index], report)
-	e.impossible(index, verdict.G1)
+func (r *resolver) suspend(index ordinal, report func()) {
+	r.suspended[index] = append(r.suspended[index], report)
+	r.impossible(index, verdict.G1)
 }
 
 // impossible: an uncertain transaction can't have taken effect, by what breaks
 // base. That of all levels with a polygraph is at least ra.
-func (e *Engine) impossible(index ordinal, base verdict.Level) {
-	if e.weak != nil {
-		e.weak.ruleOut(index, base)
+func (r *resolver) impossible(index ordinal, base verdict.Level) {
+	if r.weak != nil {
+		r.weak.ruleOut(index, base)
 	}
-	for _, s := range e.strands {
-		s.impossible(e.h.txns.At(index).slot)
-	}
-}
-
-func (e *Engine) settle() {
-	for _, s := range e.strands {
-		if !e.holds(s) {
-			s.settle()
-		}
-	}
-}
-
-// holds tells whether blocks wait for the reads of their transactions. Where values may
-// repeat these are known only when no writer can come any more. Till then, without times,
-// nothing but sessions would order the blocks of all that wait: every two of a key would
-// be a pair to be kept, and to be looked at again at each read that is decided.
-func (e *Engine) holds(s *strand) bool {
-	return e.opt.Online && !e.h.unique() && (!e.h.closed || e.h.giving) && s.untimed && len(s.polys) > 0
-}
-
-// settleHeld gives the polygraphs the blocks of transactions whose reads are known,
-// watermark being what it is for giveUp.
-func (e *Engine) settleHeld(watermark int64) {
-	for _, s := range e.strands {
-		if e.holds(s) {
-			s.settleOf(func(w version.Slot) bool { return e.h.deadline(e.h.slotTx[w]) < watermark })
-		} else {
-			s.settle()
-		}
+	for _, s := range r.g.strands {
+		s.impossible(r.h.txns.At(index).slot)
 	}
 }
 
 // enter gives a transaction its slot.
-func (e *Engine) enter(index ordinal) {
-	t := e.h.txns.At(index)
+func (r *resolver) enter(index ordinal) {
+	t := r.h.txns.At(index)
 	reads, writes := t.reads.len(), t.writes.len()
-	if e.plain {
+	if r.g.plain {
 		reads, writes = 0, 0
 	}
-	for i, s := range e.strands {
-		slot := s.add(e.txnFor(t), reads, writes)
+	for i, s := range r.g.strands {
+		slot := s.add(r.g.txnFor(t), reads, writes)
 		if i == 0 {
 			t.slot = slot
-			e.h.slotTx = append(e.h.slotTx, index)
+			r.h.slotTx = append(r.h.slotTx, index)
 		}
 	}
-	if e.weak != nil {
-		e.enterWeak(t, index)
-	}
-}
-
-// txnFor is what strands are told of a transaction.
-func (e *Engine) txnFor(t *txn) strandTxn {
-	x := strandTxn{session: t.session, start: t.start, end: t.end, timed: t.timed, open: t.open,
-		uncertain: t.doubt == uncertain, prev: none}
-	if t.base {
-		x.base, x.first, x.timed = true, none, false
-		if t.timed && t.end <= e.h.txns.At(e.h.slotTx[e.h.first]).end {
-			x.first = e.h.first
-		}
-	}
-	if t.prev != none {
-		x.prev = e.h.txns.At(t.prev).slot
-	}
-	return x
-}
-
-// write makes the version of a final write; the elements that a transaction
-// appended to a list are one.
-func (e *Engine) write(index ordinal, c cellID) {
-	t, cl := e.h.txns.At(index), e.h.cells.At(c)
-	if e.h.alone(cl.key) || e.plain && !e.h.perKey.At(cl.key).appended {
-		return
-	}
-	v := version.ID(none)
-	if e.h.perKey.At(cl.key).appended {
-		v = e.main.writeOf(t.slot, cl.key) // of an element before
-	}
-	if v == none {
-		for i, s := range e.strands {
-			w := s.write(t.slot, cl.key)
-			if i == 0 {
-				v = w
-			}
-		}
-	}
-	if cl.final == index {
-		cl.version = v
+	if r.weak != nil {
+		r.weak.enter(t, index)
 	}
 }
 
 // wake resolves the reads that waited for a value's writer, of transactions that overwrote
 // it, and appends the others to dst.
-func (e *Engine) wake(c cellID, dst []pendingRead) []pendingRead {
-	cl := e.h.cells.At(c)
-	if cl.waiting != none && (!e.opt.Online || e.h.unique() && !e.h.common(cl)) {
+func (r *resolver) wake(c cellID, dst []pendingRead) []pendingRead {
+	cl := r.h.cells.At(c)
+	if cl.waiting != none && (!r.opt.Online || r.h.unique() && !r.h.common(cl)) {
 		key := cl.key
-		e.h.release(c, func(index ordinal) {
-			if e.h.writesTo(index, key) {
-				e.resolve(index, e.h.waitedFor(index, c))
+		r.h.release(c, func(index ordinal) {
+			if r.h.writesTo(index, key) {
+				r.resolve(index, r.h.waitedFor(index, c))
 			} else {
 				dst = append(dst, pendingRead{index, c})
 			}
@@ -211,101 +167,101 @@ func (e *Engine) wake(c cellID, dst []pendingRead) []pendingRead {
 
 // resolve finds the version that a transaction's external read of a cell saw,
 // if that is decided, and tells the strands.
-func (e *Engine) resolve(index ordinal, c cellID) {
+func (r *resolver) resolve(index ordinal, c cellID) {
 	// else it may turn out a list
-	if e.h.saysNothing(c) && !(e.h.perKey.At(e.h.cells.At(c).key).bare() && e.h.isNothing(c)) {
+	if r.h.saysNothing(c) && !(r.h.perKey.At(r.h.cells.At(c).key).bare() && r.h.isNothing(c)) {
 		return
 	}
-	if e.opt.Online && !e.h.closed && (!e.h.unique() || e.h.common(e.h.cells.At(c))) {
-		e.wait(index, c) // for all candidates
+	if r.opt.Online && !r.h.closed && (!r.h.unique() || r.h.common(r.h.cells.At(c))) {
+		r.wait(index, c) // for all candidates
 		return
 	}
-	e.decide(index, c)
+	r.decide(index, c)
 }
 
 // decide finds the version of a read of which all that will be known is known,
 // or its candidates.
-func (e *Engine) decide(index ordinal, c cellID) {
-	cl := e.h.cells.At(c)
-	key := e.h.perKey.At(cl.key)
+func (r *resolver) decide(index ordinal, c cellID) {
+	cl := r.h.cells.At(c)
+	key := r.h.perKey.At(cl.key)
 	switch {
-	case e.h.saysNothing(c):
+	case r.h.saysNothing(c):
 		return
-	case (!e.h.unseenUnique() || e.opt.UnseenAsSeen && e.h.replaced && key.isListKey()) && e.h.lossy(cl.key):
+	case (!r.h.unseenUnique() || r.opt.UnseenAsSeen && r.h.replaced && key.isListKey()) && r.h.lossy(cl.key):
 		if cl.about&(hasOthers|isList) != 0 || cl.final != none {
-			e.block(index, c) // an unseen transaction may have written it as well
+			r.block(index, c) // an unseen transaction may have written it as well
 		}
 		return
-	case e.h.unknowable(cl.key):
-		e.block(index, c)
+	case r.h.unknowable(cl.key):
+		r.block(index, c)
 		return
 	case key.isListKey():
-		e.decideList(index, c)
+		r.decideList(index, c)
 		return
 	}
-	w, several := e.h.onlyWriter(index, c)
+	w, several := r.h.onlyWriter(index, c)
 	switch {
-	case several && e.h.mayCome():
-		e.wait(index, c)
-	case w != none && e.h.turnsOut(c): // it may be what the key held at first as well
-		e.atClose = append(e.atClose, pendingRead{index, c})
-	case several && e.h.unseens(c):
+	case several && r.h.mayCome():
+		r.wait(index, c)
+	case w != none && r.h.turnsOut(c): // it may be what the key held at first as well
+		r.atClose = append(r.atClose, pendingRead{index, c})
+	case several && r.h.unseens(c):
 	case several:
-		e.decideAmong(index, c)
+		r.decideAmong(index, c)
 	case w != none:
-		e.readFrom(index, w, c)
-	case !e.h.mayCome() || e.h.unique() && e.h.exposed(index, c):
-		e.absent(index, c)
+		r.readFrom(index, w, c)
+	case !r.h.mayCome() || r.h.unique() && r.h.exposed(index, c):
+		r.absent(index, c)
 	default:
-		e.wait(index, c)
+		r.wait(index, c)
 	}
 }
 
 // block counts a read that can't be decided. One that only the weak levels know
 // of, as its key was read before, leaves the others decided.
-func (e *Engine) block(index ordinal, c cellID) {
-	if e.h.sequences != nil && e.h.readCell(index, e.h.cells.At(c).key) != c {
-		e.weak.blocked++
+func (r *resolver) block(index ordinal, c cellID) {
+	if r.h.sequences != nil && r.h.readCell(index, r.h.cells.At(c).key) != c {
+		r.weak.blocked++
 		return
 	}
-	e.blocked++
+	r.blocked++
 }
 
 // readFrom takes in that index read what w, and no other, can have written.
-func (e *Engine) readFrom(index, w ordinal, c cellID) {
-	t := e.h.txns.At(index)
+func (r *resolver) readFrom(index, w ordinal, c cellID) {
+	t := r.h.txns.At(index)
 	if t.doubt == uncertain {
-		e.decideAmong(index, c)
+		r.decideAmong(index, c)
 		return
 	}
-	if !e.h.arrived(w) {
-		e.wait(index, c)
+	if !r.h.arrived(w) {
+		r.wait(index, c)
 		return
 	}
-	e.tookEffect(w, pendingRead{index, c})
-	switch x := e.h.txns.At(w); {
-	case x.slot != none && e.plain:
-		e.readWeak(index, c, x.slot)
-	case x.slot != none && e.h.cells.At(c).final == w && e.h.cells.At(c).version != none:
-		e.read(index, c, e.h.cells.At(c).version)
-	case x.slot != none && e.main.writeOf(x.slot, e.h.cells.At(c).key) != none:
-		e.read(index, c, e.main.writeOf(x.slot, e.h.cells.At(c).key))
-	case e.opt.Online:
-		e.wait(index, c)
+	r.tookEffect(w, pendingRead{index, c})
+	switch x := r.h.txns.At(w); {
+	case x.slot != none && r.g.plain:
+		r.weak.read(index, c, x.slot)
+	case x.slot != none && r.h.cells.At(c).final == w && r.h.cells.At(c).version != none:
+		r.read(index, c, r.h.cells.At(c).version)
+	case x.slot != none && r.g.main.writeOf(x.slot, r.h.cells.At(c).key) != none:
+		r.read(index, c, r.g.main.writeOf(x.slot, r.h.cells.At(c).key))
+	case r.opt.Online:
+		r.wait(index, c)
 	default: // the writer has a later slot and will wake it
-		e.h.wait(c, index)
+		r.h.wait(c, index)
 	}
 }
 
 // tookEffect: a transaction that is in the history read from w, so w is in the
 // history, whatever its client knows.
-func (e *Engine) tookEffect(w ordinal, by pendingRead) {
-	x := e.h.txns.At(w)
+func (r *resolver) tookEffect(w ordinal, by pendingRead) {
+	x := r.h.txns.At(w)
 	if !x.open {
 		return
 	}
-	if _, ok := e.h.vouchers[w]; !ok {
-		e.h.vouchers[w] = by
+	if _, ok := r.h.vouchers[w]; !ok {
+		r.h.vouchers[w] = by
 	}
 	if x.doubt == tookEffect {
 		return
@@ -313,161 +269,100 @@ func (e *Engine) tookEffect(w ordinal, by pendingRead) {
 	before := x.doubt
 	x.doubt = tookEffect
 	if before == uncertain {
-		for _, s := range e.strands {
+		for _, s := range r.g.strands {
 			s.include(x.slot)
 		}
-		if e.weak != nil {
-			e.h.eachAppended(x, func(k version.Key) { e.weak.Appended(k, x.slot) })
+		if r.weak != nil {
+			r.h.eachAppended(x, func(k version.Key) { r.weak.Appended(k, x.slot) })
 		}
-		e.settleClaims(w)
-		e.settleDoubts(w)
-		e.judgeFaults(w)
-		for _, report := range e.suspended[w] {
+		r.settleClaims(w)
+		r.settleDoubts(w)
+		r.judgeFaults(w)
+		for _, report := range r.suspended[w] {
 			report()
 		}
-		delete(e.suspended, w)
-	} else if e.opt.Online {
-		e.admit(w)
+		delete(r.suspended, w)
+	} else if r.opt.Online {
+		r.admit(w)
 	}
 }
 
 // settleDoubts decides the lists that w read that were not checked as long as it was uncertain.
-func (e *Engine) settleDoubts(w ordinal) {
+func (r *resolver) settleDoubts(w ordinal) {
 	var due []pendingRead
-	e.doubtful = slices.DeleteFunc(e.doubtful, func(r pendingRead) bool {
-		if r.index == w {
-			due = append(due, r)
+	r.doubtful = slices.DeleteFunc(r.doubtful, func(read pendingRead) bool {
+		if read.index == w {
+			due = append(due, read)
 		}
-		return r.index == w
+		return read.index == w
 	})
-	e.blocked -= len(due)
-	for _, r := range due {
-		e.decideList(r.index, r.cell)
+	r.blocked -= len(due)
+	for _, read := range due {
+		r.decideList(read.index, read.cell)
 	}
 }
 
 // mayHaveTakenEffect: somebody may have read from w.
-func (e *Engine) mayHaveTakenEffect(w ordinal) {
-	if x := e.h.txns.At(w); x.open && x.doubt == unread {
+func (r *resolver) mayHaveTakenEffect(w ordinal) {
+	if x := r.h.txns.At(w); x.open && x.doubt == unread {
 		x.doubt = uncertain
-		if e.opt.Online {
-			e.admit(w)
+		if r.opt.Online {
+			r.admit(w)
 		}
 	}
 }
 
 // decideAmong tells the strands of a read with several candidates, or of an
 // uncertain transaction's.
-func (e *Engine) decideAmong(index ordinal, c cellID) {
-	if !e.opt.Online && !e.h.closedSet {
-		e.deferred = append(e.deferred, pendingRead{index, c})
+func (r *resolver) decideAmong(index ordinal, c cellID) {
+	if !r.opt.Online && !r.h.closedSet {
+		r.deferred = append(r.deferred, pendingRead{index, c})
 		return
 	}
-	cl := e.h.cells.At(c)
-	if e.opt.Initial == record.InitialAny && e.h.unmade(cl) && !e.h.perKey.At(cl.key).isListKey() {
-		if !e.becomesInitial(index, c) {
-			e.notInitial(index, c)
+	cl := r.h.cells.At(c)
+	if r.opt.Initial == record.InitialAny && r.h.unmade(cl) && !r.h.perKey.At(cl.key).isListKey() {
+		if !r.becomesInitial(index, c) {
+			r.notInitial(index, c)
 			return
 		}
-		e.h.showsInitial(index, cl.key)
+		r.h.showsInitial(index, cl.key)
 	}
-	for w := range e.h.writersOf(c) {
-		if !e.h.reads.Take(candidateSteps) {
-			e.block(index, c)
+	for w := range r.h.writersOf(c) {
+		if !r.h.reads.Take(candidateSteps) {
+			r.block(index, c)
 			return
 		}
 		if w != index {
-			e.mayHaveTakenEffect(w)
+			r.mayHaveTakenEffect(w)
 		}
 	}
-	e.choose(index, c)
+	r.choose(index, c)
 }
 
 // choose tells the strands of a read's candidates.
-func (e *Engine) choose(index ordinal, c cellID) {
-	if e.weak != nil {
-		e.weak.choices = append(e.weak.choices, pendingRead{index, c})
+func (r *resolver) choose(index ordinal, c cellID) {
+	if r.weak != nil {
+		r.weak.choices = append(r.weak.choices, pendingRead{index, c})
 	}
-	if e.h.readCell(index, e.h.cells.At(c).key) != c {
+	if r.h.readCell(index, r.h.cells.At(c).key) != c {
 		return // polygraphs know of a key's first read only
 	}
-	e.separate()
-	t := e.h.txns.At(index)
+	r.g.separate()
+	t := r.h.txns.At(index)
 	var cands []version.ID
-	if slices.ContainsFunc(e.checks, func(c *check) bool { return !c.poly.Budget.Ended() }) { // else nobody looks at them
-		cands = e.candidates(index, c)
+	if slices.ContainsFunc(r.g.checks, func(c *check) bool { return !c.poly.Budget.Ended() }) { // else nobody looks at them
+		cands = r.g.candidates(index, c)
 	}
-	for _, s := range e.strands {
-		s.choose(t.slot, e.h.cells.At(c).key, cands, t.doubt == uncertain)
-	}
-}
-
-// candidates are the versions that a read of c by index can be of: those of the
-// value's admitted writers, by line and slot, and the initial one before them.
-func (e *Engine) candidates(index ordinal, c cellID) []version.ID {
-	var out []version.ID
-	cl := e.h.cells.At(c)
-	if e.h.perKey.At(cl.key).isListKey() {
-		if cl.about&isList != 0 {
-			return append(out, e.lastRecorded(e.h.elementsOf(c).elements, cl.key))
-		}
-		return append(out, e.initialVersion(cl.key))
-	}
-	if w, _ := e.h.onlyWriter(index, c); w == none {
-		if v := e.main.tab.InitialOf(cl.key); v != none {
-			out = append(out, v)
-		}
-		return out
-	}
-	if e.h.mayBeInitial(cl) && !e.h.lossy(cl.key) {
-		out = append(out, e.initialVersion(cl.key))
-	}
-	n := len(out)
-	for w := range e.h.writersOf(c) {
-		if x := e.h.txns.At(w); w != index && x.slot != none {
-			v := cl.version
-			if cl.final != w || v == none {
-				v = e.main.writeOf(x.slot, cl.key)
-			}
-			if v != none {
-				out = append(out, v)
-			}
-		}
-	}
-	e.main.byLine(out[n:])
-	e.h.reads.Use(candidateSteps * len(out))
-	return out
-}
-
-// separate gives each polygraph a strand of its own, as levels may find
-// different writers for the same read.
-func (e *Engine) separate() {
-	if e.ambiguities {
-		return
-	}
-	e.ambiguities = true
-	for _, several := range e.strands {
-		for len(several.polys) > 1 {
-			p := several.polys[len(several.polys)-1]
-			several.polys = several.polys[:len(several.polys)-1]
-			s := e.copy(p.Config())
-			s.finish(false)
-			s.polys[0].MaxFound = p.MaxFound
-			for _, c := range e.checks {
-				if c.poly == p {
-					c.poly, c.strand = s.polys[0], s
-				}
-			}
-			e.strands = append(e.strands, s)
-		}
+	for _, s := range r.g.strands {
+		s.choose(t.slot, r.h.cells.At(c).key, cands, t.doubt == uncertain)
 	}
 }
 
 // wait keeps a read until somebody writes c, or nobody can any more. c is what
 // was read, or an element of it.
-func (e *Engine) wait(index ordinal, c cellID) {
-	e.h.wait(c, index)
-	e.waiting = append(e.waiting, waitingRead{index, c, e.h.deadline(index)})
+func (r *resolver) wait(index ordinal, c cellID) {
+	r.h.wait(c, index)
+	r.waiting = append(r.waiting, waitingRead{index, c, r.h.deadline(index)})
 }
 
 // exclusionBytes is what it takes to say that of two transactions at most one took effect.
@@ -477,70 +372,70 @@ const exclusionBytes = 64
 // first, where that is not declared: one value per key. Of transactions that may
 // not have taken effect and read different values at most one did, and none if
 // somebody surely read another one.
-func (e *Engine) becomesInitial(index ordinal, c cellID) bool {
-	k := e.h.cells.At(c).key
-	p := e.h.perKey.At(k)
+func (r *resolver) becomesInitial(index ordinal, c cellID) bool {
+	k := r.h.cells.At(c).key
+	p := r.h.perKey.At(k)
 	if p.initial != none {
-		return e.h.sameInitial(p.initial, c)
+		return r.h.sameInitial(p.initial, c)
 	}
-	t := e.h.txns.At(index)
+	t := r.h.txns.At(index)
 	if t.doubt != uncertain {
-		e.settleInitial(k, c)
+		r.settleInitial(k, c)
 		return true
 	}
-	for _, o := range e.h.claims[k] {
-		if e.h.reads.Hold(exclusionBytes); !e.h.reads.Take(candidateSteps) {
-			e.block(index, c)
+	for _, o := range r.h.claims[k] {
+		if r.h.reads.Hold(exclusionBytes); !r.h.reads.Take(candidateSteps) {
+			r.block(index, c)
 			break
 		}
-		if other := e.h.txns.At(o.index); !e.h.sameInitial(o.cell, c) {
-			for _, s := range e.strands {
+		if other := r.h.txns.At(o.index); !r.h.sameInitial(o.cell, c) {
+			for _, s := range r.g.strands {
 				s.exclude(t.slot, other.slot)
 			}
-			if e.weak != nil {
-				e.weak.exclusive = append(e.weak.exclusive, [2]ordinal{index, o.index})
+			if r.weak != nil {
+				r.weak.exclusive = append(r.weak.exclusive, [2]ordinal{index, o.index})
 			}
 		}
 	}
-	e.h.claims[k] = append(e.h.claims[k], pendingRead{index, c})
+	r.h.claims[k] = append(r.h.claims[k], pendingRead{index, c})
 	return true
 }
 
 // settleInitial: the key held c at first.
-func (e *Engine) settleInitial(k version.Key, c cellID) {
-	e.h.perKey.At(k).initial = c
-	if len(e.h.claims) == 0 {
+func (r *resolver) settleInitial(k version.Key, c cellID) {
+	r.h.perKey.At(k).initial = c
+	if len(r.h.claims) == 0 {
 		return
 	}
-	for _, o := range e.h.claims[k] {
-		if !e.h.sameInitial(o.cell, c) {
-			e.notInitial(o.index, o.cell)
+	for _, o := range r.h.claims[k] {
+		if !r.h.sameInitial(o.cell, c) {
+			r.notInitial(o.index, o.cell)
 		}
 	}
-	delete(e.h.claims, k)
+	delete(r.h.claims, k)
 }
 
 // notInitial: what index, which may not have taken effect, read is not what the key held
 // at first, as it claimed; if it did, that is an anomaly.
-func (e *Engine) notInitial(index ordinal, c cellID) {
-	if e.h.turnsOut(c) { // that a key holds nothing and that it holds an empty list may be the same
-		e.atClose = append(e.atClose, pendingRead{index, c})
+func (r *resolver) notInitial(index ordinal, c cellID) {
+	if r.h.turnsOut(c) { // that a key holds nothing and that it holds an empty list may be the same
+		r.atClose = append(r.atClose, pendingRead{index, c})
 		return
 	}
-	if e.h.cells.At(c).final == index {
-		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+	if r.h.cells.At(c).final == index {
+		r.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 		return
 	}
-	e.thinAir(index, c)
+	r.thinAir(index, c)
 }
 
 // settleClaims: index, which read initial values, is in the history.
-func (e *Engine) settleClaims(index ordinal) {
-	for _, c := range e.h.slab(e.h.txns.At(index).reads) {
-		k := e.h.cells.At(c).key
-		if slices.Contains(e.h.claims[k], pendingRead{index, c}) {
-			e.settleInitial(k, c)
-			if p := e.h.perKey.At(k); p.reader != none && e.h.txns.At(p.reader).doubt == uncertain {
+func (r *resolver) settleClaims(index ordinal) {
+	for _, c := range r.h.slab(r.h.txns.At(index).reads) {
+		k := r.h.cells.At(c).key
+		if slices.Contains(r.h.claims[k], pendingRead{index, c}) {
+			r.settleInitial(k, c)
+			if p := r.h.perKey.At(k); p.reader != none && r.h.txns.At(p.reader).doubt == uncertain {
 				p.reader = index
 			}
 		}
@@ -548,121 +443,343 @@ func (e *Engine) settleClaims(index ordinal) {
 }
 
 // absent resolves a read of a value that no other transaction wrote last.
-func (e *Engine) absent(index ordinal, c cellID) {
-	cl := e.h.cells.At(c)
-	complete := !e.h.lossy(cl.key)
-	o := e.h.others(c)
+func (r *resolver) absent(index ordinal, c cellID) {
+	cl := r.h.cells.At(c)
+	complete := !r.h.lossy(cl.key)
+	o := r.h.others(c)
 	switch {
-	case e.h.unseens(c):
-	case complete && e.opt.Initial == record.InitialAny && e.h.unmade(cl) && e.becomesInitial(index, c):
-		e.readInitial(index, c)
-	case complete && e.h.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.h.perKey.At(cl.key).bare() &&
-		!e.becomesInitial(index, c)):
-		e.readInitial(index, c)
-	case complete && e.h.turnsOut(c):
-		e.atClose = append(e.atClose, pendingRead{index, c})
+	case r.h.unseens(c):
+	case complete && r.opt.Initial == record.InitialAny && r.h.unmade(cl) && r.becomesInitial(index, c):
+		r.readInitial(index, c)
+	case complete && r.h.holdsInitial(cl) && !(r.opt.Initial == record.InitialZero && r.h.perKey.At(cl.key).bare() &&
+		!r.becomesInitial(index, c)):
+		r.readInitial(index, c)
+	case complete && r.h.turnsOut(c):
+		r.atClose = append(r.atClose, pendingRead{index, c})
 	case o.interOf(index) != none:
-		e.readAnomaly(verdict.IntermediateRead, index, c, e.h.txns.At(o.interOf(index)).id)
-	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !e.h.maybeRetried(index, o):
-		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+		r.readAnomaly(verdict.IntermediateRead, index, c, r.h.txns.At(o.interOf(index)).id)
+	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !r.h.maybeRetried(index, o):
+		r.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 	case !complete || o.aborted != verdict.NoTxn: // an unseen writer, here too
-	case o.inter == index || cl.final == index && !e.h.holdsInitial(cl):
-		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
-	case e.opt.Initial == record.InitialAny && e.tookOwnForInitial(index, c):
-	case e.h.emptyList(c) && e.opt.Initial == record.InitialZero && cl.about&isNull != 0 && !e.h.perKey.At(cl.key).surely:
-		e.block(index, c) // only if who read the empty list took effect it is one
-	case e.h.emptyList(c) && (e.opt.Initial == record.InitialAbsent || e.becomesInitial(index, c)):
-		e.readInitial(index, c)
+	case o.inter == index || cl.final == index && !r.h.holdsInitial(cl):
+		r.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+	case r.opt.Initial == record.InitialAny && r.tookOwnForInitial(index, c):
+	case r.h.emptyList(c) && r.opt.Initial == record.InitialZero && cl.about&isNull != 0 && !r.h.perKey.At(cl.key).surely:
+		r.block(index, c) // only if who read the empty list took effect it is one
+	case r.h.emptyList(c) && (r.opt.Initial == record.InitialAbsent || r.becomesInitial(index, c)):
+		r.readInitial(index, c)
 	default:
-		e.thinAir(index, c)
+		r.thinAir(index, c)
 	}
 }
 
 // tookOwnForInitial: what was taken for the initial value of c's key is what its reader
 // itself wrote later. As index read another value that nobody wrote, it is that reader who
 // read from the future, and c what the key held at first.
-func (e *Engine) tookOwnForInitial(index ordinal, c cellID) bool {
-	k := e.h.cells.At(c).key
-	p := e.h.perKey.At(k)
-	if e.h.txns.At(index).doubt == uncertain || p.initial == none || p.reader == none || e.h.cells.At(p.initial).
+func (r *resolver) tookOwnForInitial(index ordinal, c cellID) bool {
+	k := r.h.cells.At(c).key
+	p := r.h.perKey.At(k)
+	if r.h.txns.At(index).doubt == uncertain || p.initial == none || p.reader == none || r.h.cells.At(p.initial).
 		final != p.reader {
 		return false
 	}
 	reader, own := p.reader, p.initial
 	p.reader, p.initial = index, c
-	e.readAnomaly(verdict.FutureRead, reader, own, verdict.NoTxn)
+	r.readAnomaly(verdict.FutureRead, reader, own, verdict.NoTxn)
 	return true
 }
 
-// initialVersion is the key's initial version, made when it is first needed.
-func (e *Engine) initialVersion(k version.Key) version.ID {
-	if v := e.main.tab.InitialOf(k); v != none {
-		return v
-	}
-	v := version.ID(none)
-	for i, s := range e.strands { // versions have the same numbers in all
-		w := s.source(k, version.Initial)
-		if i == 0 {
-			v = w
-		}
-	}
-	return v
-}
-
-func (e *Engine) readInitial(index ordinal, c cellID) {
-	k := e.h.cells.At(c).key
-	e.h.showsInitial(index, k)
-	if e.h.alone(k) {
+func (r *resolver) readInitial(index ordinal, c cellID) {
+	k := r.h.cells.At(c).key
+	r.h.showsInitial(index, k)
+	if r.h.alone(k) {
 		return
 	}
-	if e.plain && !e.h.perKey.At(k).isListKey() {
-		if e.h.txns.At(index).doubt == uncertain {
-			e.choose(index, c)
+	if r.g.plain && !r.h.perKey.At(k).isListKey() {
+		if r.h.txns.At(index).doubt == uncertain {
+			r.choose(index, c)
 			return
 		}
-		e.readWeak(index, c, weak.Initial)
+		r.weak.read(index, c, weak.Initial)
 		return
 	}
-	v := e.initialVersion(k)
-	if e.h.txns.At(index).doubt == uncertain {
-		e.choose(index, c)
+	v := r.g.initialVersion(k)
+	if r.h.txns.At(index).doubt == uncertain {
+		r.choose(index, c)
 		return
 	}
-	e.read(index, c, v)
+	r.read(index, c, v)
 }
 
 // read tells the strands of a resolved read. The first in which it diverges says so: of
 // the others, a polygraph may have decided what hides it there.
-func (e *Engine) read(index ordinal, c cellID, v version.ID) {
-	if e.weak != nil {
-		e.readWeak(index, c, e.writerOf(v))
+func (r *resolver) read(index ordinal, c cellID, v version.ID) {
+	if r.weak != nil {
+		r.weak.read(index, c, r.g.writerOf(v))
 	}
-	if e.h.sequences != nil && e.h.readCell(index, e.h.cells.At(c).key) != c {
+	if r.h.sequences != nil && r.h.readCell(index, r.h.cells.At(c).key) != c {
 		return // polygraphs know of a key's first read only
 	}
-	slot := e.h.txns.At(index).slot
+	slot := r.h.txns.At(index).slot
 	told := false
-	for _, s := range e.strands {
+	for _, s := range r.g.strands {
 		other, diverges := s.read(slot, v)
 		first := diverges && !told
 		told = told || diverges
 		switch {
 		case !first:
 		case s.readOf(s.tab.At(other).Writer, s.tab.At(v).Key) != v: // a list shows it
-			e.missed(slot, other)
+			r.missed(slot, other)
 		default:
-			e.divergence(slot, s.tab.At(other).Writer, v)
+			r.divergence(slot, s.tab.At(other).Writer, v)
 		}
 	}
 }
 
-// writerOf is the slot that made a version, as the weak levels' checker has it.
-func (e *Engine) writerOf(v version.ID) version.Slot {
-	switch x := e.main.tab.At(v); x.Kind {
-	case version.Written:
-		return x.Writer
-	case version.Initial:
-		return weak.Initial
+// wakeStirred looks again at reads of which it is known now that what they found
+// was aborted, or overwritten by its own transaction.
+func (r *resolver) wakeStirred() {
+	for _, c := range r.h.woken {
+		if r.h.cells.At(c).waiting != none && r.opt.Online && r.g.opened && r.h.unique() && !r.h.common(r.h.cells.At(c)) {
+			r.h.release(c, func(index ordinal) { r.resolve(index, r.h.waitedFor(index, c)) })
+		}
 	}
-	return weak.Unseen
+	r.h.woken = r.h.woken[:0]
+	r.g.settle()
+}
+
+// giveUp resolves the reads whose writer can't come any more, which are nearly in the order of their deadlines: but for
+// those, among what came to wait since the last time, of who was seen late to have taken effect.
+func (r *resolver) giveUp(watermark int64) {
+	n := 0
+	r.h.giving = true
+	due := func(at int) bool {
+		w := r.waiting[at]
+		if w.by >= watermark && !r.h.closed {
+			return false
+		}
+		if r.h.unwait(w.cell, w.index) {
+			r.h.closedSet = true
+			r.decide(w.index, r.h.waitedFor(w.index, w.cell))
+			r.h.closedSet = false
+		}
+		return true
+	}
+	for n < len(r.waiting) && due(n) {
+		n++
+	}
+	r.looked = max(r.looked, n)
+	for end := len(r.waiting); r.looked < end; r.looked++ {
+		due(r.looked)
+	}
+	r.looked -= n
+	r.waiting = slices.Delete(r.waiting, 0, n)
+	for n = 0; n < len(r.unanchored) && (r.unanchored[n].by < watermark || r.h.closed); n++ {
+		r.anchor(r.h.cells.At(r.unanchored[n].cell).key)
+	}
+	r.unanchored = slices.Delete(r.unanchored, 0, n)
+	r.h.giving = false
+	r.g.settleHeld(watermark)
+}
+
+// batchOrder is the order in which transactions get their slots.
+func (r *resolver) batchOrder() []ordinal {
+	order := make([]ordinal, 0, r.h.txns.Len())
+	for i := range ordinal(r.h.txns.Len()) {
+		if t := r.h.txns.At(i); !t.open || t.doubt != unread {
+			order = append(order, i)
+		}
+	}
+	if r.g.realTime() {
+		slices.SortStableFunc(order, func(a, b ordinal) int {
+			return cmp.Compare(r.h.txns.At(a).order,
+				r.h.txns.At(b).order)
+		})
+	}
+	return order
+}
+
+// findAmbiguities finds, in batch, the reads with several possible writers and
+// the transactions of unknown outcome that are in the history or may be: the
+// least fixpoint from the committed ones (docs/decisions/0010).
+func (r *resolver) findAmbiguities() {
+	var todo []ordinal
+	promote := func(w ordinal, to doubt, by pendingRead) {
+		if x := r.h.txns.At(w); x.open && x.doubt < to {
+			if to == tookEffect {
+				r.h.vouchers[w] = by
+			}
+			x.doubt = to
+			todo = append(todo, w)
+		}
+	}
+	if r.h.opaque || r.opt.Coverage == record.CoveragePartial && !r.h.unseenUnique() {
+		return // no read proves anything
+	}
+	if r.h.open == 0 && len(r.h.refs) == 0 && !r.h.wroteFirst {
+		return // nothing to be found
+	}
+	for i := range ordinal(r.h.txns.Len()) {
+		if !r.h.txns.At(i).open {
+			r.readFroms(i, tookEffect, promote)
+		}
+	}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		r.readFroms(i, r.h.txns.At(i).doubt, promote)
+	}
+	for i := range ordinal(r.h.txns.Len()) {
+		r.g.ambiguities = r.g.ambiguities || r.h.txns.At(i).doubt == uncertain
+	}
+}
+
+// readFroms tells promote of the transactions of unknown outcome that index, which
+// is in the history as far as sure says, read from or may have.
+func (r *resolver) readFroms(index ordinal, sure doubt, promote func(w ordinal, to doubt, by pendingRead)) {
+	for _, c := range r.h.external(index) {
+		if r.h.saysNothing(c) || r.h.unknowable(r.h.cells.At(c).key) {
+			continue
+		}
+		by := pendingRead{index, c}
+		if r.h.cells.At(c).about&isList != 0 && r.h.perKey.At(r.h.cells.At(c).key).isListKey() {
+			for _, el := range r.h.elementsOf(c).elements {
+				if w := r.h.cells.At(el).final; w != none {
+					promote(w, sure, by)
+				}
+			}
+			continue
+		}
+		w, several := r.h.onlyWriter(index, c)
+		switch {
+		case several && r.h.unseens(c):
+		case several:
+			r.g.ambiguities = true
+			for w := range r.h.writersOf(c) {
+				if !r.h.reads.Take(1) {
+					return
+				}
+				if w != index {
+					promote(w, uncertain, by)
+				}
+			}
+		case w != none:
+			promote(w, sure, by)
+		}
+	}
+}
+
+// admitInBulk gives everything to the strands at once, those that are surely in
+// the history first.
+func (r *resolver) admitInBulk(order []ordinal) {
+	for n, i := range order {
+		if n&1023 == 0 && r.stop.halted() {
+			return
+		}
+		r.enter(i)
+	}
+	for _, s := range r.g.strands {
+		s.holds = r.g.ambiguities
+	}
+	for n, i := range order {
+		if n&1023 == 0 && r.stop.halted() {
+			return
+		}
+		for _, c := range r.h.slab(r.h.txns.At(i).writes) {
+			r.g.write(i, c)
+		}
+	}
+	for n, i := range order {
+		if n&1023 == 0 && r.stop.halted() {
+			return
+		}
+		if r.h.txns.At(i).doubt != uncertain {
+			r.resolveAll(i)
+		}
+	}
+	r.resolveDeferred(order)
+	if r.stop.halted() {
+		return
+	}
+	r.g.settle()
+	for _, s := range r.g.strands {
+		s.finish(len(r.out.shared) > 0)
+	}
+}
+
+// resolveDeferred resolves what waited for all candidates to be admitted: reads
+// with several, and those of uncertain transactions.
+func (r *resolver) resolveDeferred(order []ordinal) {
+	r.h.closedSet = true
+	deferred := r.deferred
+	r.deferred = nil
+	for _, read := range deferred {
+		r.decide(read.index, read.cell)
+	}
+	for _, i := range order {
+		if r.h.txns.At(i).doubt == uncertain {
+			r.resolveAll(i)
+		}
+	}
+	r.h.closedSet = false
+}
+
+// admitByTime gives one transaction after the other to the strands. A read with
+// several candidates waits until all have been admitted that began before its
+// transaction ended; later ones follow it by the clock.
+func (r *resolver) admitByTime(order []ordinal) {
+	earliest := make([]int64, len(order)+1) // by place: the least start from there on
+	earliest[len(order)] = maxTime
+	for i := len(order) - 1; i >= 0; i-- {
+		earliest[i] = earliest[i+1]
+		if t := r.h.txns.At(order[i]); !t.timed {
+			earliest[i] = math.MinInt64
+		} else {
+			earliest[i] = min(earliest[i], t.start)
+		}
+	}
+	r.h.closedSet = true
+	for n, i := range order {
+		if n&255 == 0 && r.stop.halted() {
+			return
+		}
+		r.h.closedSet = false
+		r.admit(i)
+		r.h.closedSet = true
+		for len(r.deferred) > 0 && r.h.precededBy(r.deferred[0].index, earliest[n+1]) {
+			read := r.deferred[0]
+			r.deferred = r.deferred[1:]
+			r.decide(read.index, read.cell)
+		}
+	}
+	r.resolveDeferred(order)
+}
+
+// resolveRepeats resolves what a transaction read again, and found changed.
+func (r *resolver) resolveRepeats(index ordinal) {
+	seq, ok := r.h.sequences[index]
+	if !ok {
+		return
+	}
+	first := r.h.slab(r.h.txns.At(index).reads)
+	for i, c := range seq {
+		if !slices.Contains(first, c) && !slices.Contains(seq[:i], c) {
+			r.resolve(index, c)
+		}
+	}
+}
+
+// judgeRepeats decides the lists that were read again, for which nobody can come any more, in the order in which they
+// came: one whose time is up waits for those before it.
+func (r *resolver) judgeRepeats() {
+	if r.weak == nil {
+		return
+	}
+	r.repeatsDue, r.h.closedSet = true, true
+	for len(r.weak.repeats) > 0 && (r.h.closed || r.h.deadline(r.weak.repeats[0].index) < r.h.watermark) {
+		read := r.weak.repeats[0]
+		r.weak.repeats = r.weak.repeats[1:]
+		r.decide(read.index, read.cell)
+	}
+	r.repeatsDue, r.h.closedSet = false, false
 }

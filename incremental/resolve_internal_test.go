@@ -119,13 +119,13 @@ func TestCandidatesAreSorted(t *testing.T) {
 				t.Fatalf("%v: %+v", r.Outcome, r.Violations)
 			}
 			k := e.h.keyNumber("x")
-			cands := e.candidates(ordinal(uint32(len(txns)-1)), e.h.cellOf(k, record.Int(0)))
-			if len(cands) != len(txns) || cands[0] != e.initialVersion(k) {
+			cands := e.g.candidates(ordinal(uint32(len(txns)-1)), e.h.cellOf(k, record.Int(0)))
+			if len(cands) != len(txns) || cands[0] != e.g.initialVersion(k) {
 				t.Fatalf("%d candidates, first %d", len(cands), cands[0])
 			}
 			place := func(v version.ID) [2]uint32 {
-				s := e.main.tab.At(v).Writer
-				return [2]uint32{uint32(e.main.line[s]), uint32(s)}
+				s := e.g.main.tab.At(v).Writer
+				return [2]uint32{uint32(e.g.main.line[s]), uint32(s)}
 			}
 			if !slices.IsSortedFunc(cands[1:], func(a, b version.ID) int { x, y := place(a), place(b); return slices.Compare(x[:], y[:]) }) {
 				t.Errorf("sessions %v, online %v: candidates %v are not sorted", sessions, online, cands)
@@ -158,17 +158,17 @@ func TestSeparate(t *testing.T) {
 	step("a", 0, 1, write("x", 1), write("y", 1))
 	step("b", 2, 3, read("y", 1))
 	e.Tick(200)
-	before := len(e.strands)
-	if before != 1 || e.ambiguities {
+	before := len(e.g.strands)
+	if before != 1 || e.g.ambiguities {
 		t.Fatalf("%d strands without an ambiguous read", before)
 	}
-	versions := e.main.tab.Len()
-	e.separate()
-	e.separate()
-	if len(e.strands) != len(levels)-len(levels)/2 { // levels that share a polygraph: ser and sser, si and strong-si
-		t.Fatalf("%d strands", len(e.strands))
+	versions := e.g.main.tab.Len()
+	e.g.separate()
+	e.g.separate()
+	if len(e.g.strands) != len(levels)-len(levels)/2 { // levels that share a polygraph: ser and sser, si and strong-si
+		t.Fatalf("%d strands", len(e.g.strands))
 	}
-	for i, c := range e.checks {
+	for i, c := range e.g.checks {
 		if len(c.strand.polys) != 1 || c.poly != c.strand.polys[0] || c.poly.Config().Split != c.split {
 			t.Errorf("level %v: its polygraph is not its strand's", c.level)
 		}
@@ -176,11 +176,11 @@ func TestSeparate(t *testing.T) {
 			t.Errorf("level %v: %d versions, %d slots", c.level, c.strand.tab.Len(), len(c.strand.ops))
 		}
 		for v := range version.ID(versions) {
-			if a, b := c.strand.tab.At(v), e.main.tab.At(v); a.Key != b.Key || a.Writer != b.Writer || a.Kind != b.Kind || a.Next != b.Next {
+			if a, b := c.strand.tab.At(v), e.g.main.tab.At(v); a.Key != b.Key || a.Writer != b.Writer || a.Kind != b.Kind || a.Next != b.Next {
 				t.Errorf("level %v: version %d differs", c.level, v)
 			}
 		}
-		if i > 1 && c.poly != e.checks[i-2].poly {
+		if i > 1 && c.poly != e.g.checks[i-2].poly {
 			t.Errorf("level %v: does not share a polygraph", c.level)
 		}
 	}
@@ -215,8 +215,8 @@ func TestGiveUp(t *testing.T) {
 				t.Errorf("at %d: %v", c.watermark, k)
 			}
 		}
-		if len(got) != c.want || len(e.waiting) != c.waiting {
-			t.Errorf("at %d: %d given up, %d waiting", c.watermark, len(got), len(e.waiting))
+		if len(got) != c.want || len(e.r.waiting) != c.waiting {
+			t.Errorf("at %d: %d given up, %d waiting", c.watermark, len(got), len(e.r.waiting))
 		}
 	}
 }

@@ -16,7 +16,7 @@ func TestCyclesAreLookedForWithinSteps(t *testing.T) {
 		e := New(Options{Online: true, Levels: []verdict.Level{verdict.SER, verdict.SI, verdict.RC}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockIgnore, UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, Conflicts: 1000})
 		e.Step(&record.Transaction{ID: "first", Session: "first", Ops: []record.Op{{Kind: record.Write, Key: "z", Value: record.Int(1)}}}, 0)
 		e.Tick(0)
-		e.checks[0].poly.LookMax = most
+		e.g.checks[0].poly.LookMax = most
 		found := 0
 		for i := range cycles {
 			x, y := fmt.Sprint("x", i), fmt.Sprint("y", i)
@@ -64,7 +64,7 @@ func TestJudgingIsBounded(t *testing.T) {
 		}
 	}
 	e.Tick(0)
-	e.checks[0].poly.LookMax = 2500
+	e.g.checks[0].poly.LookMax = 2500
 	r := e.Close()[0]
 	if n := len(r.Violations); n == 0 || n > cycles/2 || n+r.Unexplained != cycles || r.Outcome != verdict.Violated || r.Reason != verdict.NotChecked {
 		t.Errorf("%d explained, %d counted of %d; %v (%v)", n, r.Unexplained, cycles, r.Outcome, r.Reason)

@@ -66,7 +66,7 @@ type weakChoice struct {
 
 // chooser searches writers for one level.
 type chooser struct {
-	e       *Engine
+	ws      *weakChecks
 	check   *weakCheck
 	budget  *budget.Share
 	solver  *sat.Solver
@@ -97,33 +97,31 @@ func (ch *chooser) clause(lits ...sat.Lit) int {
 	return ch.clauses - 1
 }
 
-// decideChoices decides a level of a history that has choices, at its end.
-func (e *Engine) decideChoices(c *weakCheck, share *budget.Share) {
-	if e.opt.ChoiceWork < 0 {
+// decideChoices decides a level of a history that has choices, at its end. doubtful are reads of transactions that may
+// not have taken effect which are known to nobody.
+func (w *weakChecks) decideChoices(c *weakCheck, share *budget.Share, doubtful []pendingRead) {
+	if w.opt.ChoiceWork < 0 {
 		return
 	}
-	ch := &chooser{e: e, check: c, budget: share, of: map[version.Slot][]int{}, in: map[ordinal]int{}}
+	ch := &chooser{ws: w, check: c, budget: share, of: map[version.Slot][]int{}, in: map[ordinal]int{}}
 	ch.solver = sat.New(0, nil, sat.Options{Stop: func() bool { return !ch.budget.Take(sat.AskEvery) }})
-	if n := e.blocked + e.weak.blocked + e.h.skipped + len(e.atClose); n > len(e.doubtful) {
-		return // a candidate may be missing
-	}
 	if !ch.collect() {
 		return
 	}
-	for _, r := range e.doubtful { // does the history do without them?
+	for _, r := range doubtful { // does the history do without them?
 		ch.clause(sat.Neg(ch.inclusion(r.index)))
 	}
-	conflicts := e.opt.Conflicts
-	for ch.work < e.opt.ChoiceWork && ch.budget.Take(0) {
+	conflicts := w.opt.Conflicts
+	for ch.work < w.opt.ChoiceWork && ch.budget.Take(0) {
 		before := ch.solver.Stats.Conflicts
 		answer := ch.solver.Solve(conflicts)
 		conflicts -= ch.solver.Stats.Conflicts - before
 		switch {
-		case answer == sat.Unsat && len(e.doubtful) > 0:
+		case answer == sat.Unsat && len(doubtful) > 0:
 			return
 		case answer == sat.Unsat:
 			ch.given = ch.solver.Given()
-			if e.tellWeak(c, ch.violation()) {
+			if w.out.tellWeak(c, ch.violation()) {
 				c.outcome, c.open = verdict.Violated, ch.unrefuted()
 			}
 			return
@@ -137,13 +135,13 @@ func (e *Engine) decideChoices(c *weakCheck, share *budget.Share) {
 
 // collect states the choices to the solver, and tells whether that is all done.
 func (ch *chooser) collect() bool {
-	e := ch.e
-	for _, r := range e.weak.choices {
+	ws := ch.ws
+	for _, r := range ws.choices {
 		if !ch.budget.Take(1) {
 			return false
 		}
-		w := weakChoice{index: r.index, cell: r.cell, slot: e.h.txns.At(r.index).slot}
-		for i, c := range e.h.external(r.index) {
+		w := weakChoice{index: r.index, cell: r.cell, slot: ws.h.txns.At(r.index).slot}
+		for i, c := range ws.h.external(r.index) {
 			if c != r.cell {
 				continue
 			}
@@ -163,11 +161,11 @@ func (ch *chooser) collect() bool {
 		}
 		ch.state(&ch.choices[i])
 	}
-	for _, x := range e.weak.exclusive {
+	for _, x := range ws.exclusive {
 		ch.clause(sat.Neg(ch.inclusion(x[0])), sat.Neg(ch.inclusion(x[1])))
 	}
 	var out []ordinal
-	for index, base := range e.weak.ruledOut {
+	for index, base := range ws.ruledOut {
 		if breaks(ch.check.level, base) {
 			out = append(out, index)
 		}
@@ -183,7 +181,7 @@ func (ch *chooser) collect() bool {
 const candidateBytes = 256
 
 func (ch *chooser) add(w weakChoice) {
-	w.cands = ch.e.weakCandidates(w.index, w.cell)
+	w.cands = ch.ws.candidatesOf(w.index, w.cell)
 	ch.budget.Use(candidateSteps * len(w.cands))
 	ch.budget.Hold(candidateBytes * len(w.cands))
 	ch.of[w.slot] = append(ch.of[w.slot], len(ch.choices))
@@ -198,7 +196,7 @@ func (ch *chooser) inclusion(index ordinal) int {
 		v = ch.solver.NewVar()
 		ch.solver.SetPhase(v, false)
 		ch.in[index] = v
-		if ch.e.h.txns.At(index).doubt == tookEffect {
+		if ch.ws.h.txns.At(index).doubt == tookEffect {
 			ch.clause(sat.Pos(v))
 		}
 	}
@@ -210,9 +208,9 @@ func (ch *chooser) inclusion(index ordinal) int {
 // them counts. They are in the order in which they are likely: who comes last
 // before the reader first, who comes after it last.
 func (ch *chooser) state(w *weakChoice) {
-	e := ch.e
+	ws := ch.ws
 	var clause []sat.Lit
-	if e.h.txns.At(w.index).open {
+	if ws.h.txns.At(w.index).open {
 		clause = append(clause, sat.Neg(ch.inclusion(w.index)))
 	}
 	slices.SortStableFunc(w.cands, func(a, b candidate) int {
@@ -231,8 +229,8 @@ func (ch *chooser) state(w *weakChoice) {
 	w.said = ch.clause(clause...)
 	for _, c := range w.cands {
 		for _, from := range append([]version.Slot{c.from}, c.shows...) {
-			if from < weak.Initial && e.h.txns.At(e.h.slotTx[from]).open {
-				ch.clause(sat.Neg(c.v), sat.Pos(ch.inclusion(e.h.slotTx[from])))
+			if from < weak.Initial && ws.h.txns.At(ws.h.slotTx[from]).open {
+				ch.clause(sat.Neg(c.v), sat.Pos(ch.inclusion(ws.h.slotTx[from])))
 			}
 		}
 	}
@@ -240,26 +238,25 @@ func (ch *chooser) state(w *weakChoice) {
 
 // weakCandidates are the possible writers of a read, by slot, the initial state
 // first.
-func (e *Engine) weakCandidates(index ordinal, c cellID) []candidate {
-	cl := e.h.cells.At(c)
-	if e.h.perKey.At(cl.key).isListKey() {
-		if cl.about&isList == 0 || e.h.isNothing(c) {
+func (w *weakChecks) candidatesOf(index ordinal, c cellID) []candidate {
+	cl := w.h.cells.At(c)
+	if w.h.perKey.At(cl.key).isListKey() {
+		if cl.about&isList == 0 || w.h.isNothing(c) {
 			return []candidate{{from: weak.Initial}}
 		}
-		from := e.h.shownBy(e.h.elementsOf(c))
+		from := w.h.shownBy(w.h.elementsOf(c))
 		if len(from) == 0 {
 			return []candidate{{from: weak.Unseen}}
 		}
 		return []candidate{{from: from[len(from)-1], shows: from[:len(from)-1]}}
 	}
 	var out []candidate
-	w, _ := e.h.onlyWriter(index, c)
-	if w == none || e.h.mayBeInitial(cl) && !e.h.lossy(cl.key) {
+	if only, _ := w.h.onlyWriter(index, c); only == none || w.h.mayBeInitial(cl) && !w.h.lossy(cl.key) {
 		out = append(out, candidate{from: weak.Initial})
 	}
 	n := len(out)
-	for w := range e.h.writersOf(c) {
-		if x := e.h.txns.At(w); w != index && x.slot != none {
+	for by := range w.h.writersOf(c) {
+		if x := w.h.txns.At(by); by != index && x.slot != none {
 			out = append(out, candidate{from: x.slot})
 		}
 	}
@@ -283,10 +280,10 @@ func (ch *chooser) chosen(w *weakChoice) *candidate {
 
 // holds judges the proposal; if it fails, its cycles become clauses.
 func (ch *chooser) holds() bool {
-	e := ch.e
-	trial := e.weak.Without(ch.check.name)
+	ws := ch.ws
+	trial := ws.Without(ch.check.name)
 	trial.Witnesses, trial.Take = choiceCycles, ch.budget.Take
-	ch.budget.Use(copySteps * e.weak.Len())
+	ch.budget.Use(copySteps * ws.Len())
 	proposal := make([]*candidate, len(ch.choices))
 	for i := range ch.choices {
 		w := &ch.choices[i]
@@ -304,11 +301,11 @@ func (ch *chooser) holds() bool {
 		}
 	}
 	for _, index := range ch.included() {
-		t := e.h.txns.At(index)
-		e.h.eachAppended(t, func(k version.Key) { trial.AppendsLast(k, t.slot) })
+		t := ws.h.txns.At(index)
+		ws.h.eachAppended(t, func(k version.Key) { trial.AppendsLast(k, t.slot) })
 	}
 	found := trial.Tick(true)
-	ch.work += e.weak.Len() + 1 + witnessCost*trial.Visited
+	ch.work += ws.Len() + 1 + witnessCost*trial.Visited
 	if !ch.budget.Take(0) { // it may have ended early
 		return false
 	}
@@ -333,17 +330,17 @@ func (ch *chooser) holds() bool {
 // sources are whom the reads are from in a proposal, of what is written: a list says it itself, and the
 // initial state is the only one if it is not stated.
 func (ch *chooser) sources(proposal []*candidate) (out []verdict.Source) {
-	in := ch.e.h
+	in := ch.ws.h
 	for i, c := range proposal {
 		w := &ch.choices[i]
 		k := in.cells.At(w.cell).key
 		if c == nil || in.perKey.At(k).isListKey() || c.from >= weak.Initial &&
-			(ch.e.h.partial() || ch.e.opt.Initial == record.InitialAny && len(w.cands) == 1) {
+			(ch.ws.h.partial() || ch.ws.opt.Initial == record.InitialAny && len(w.cands) == 1) {
 			continue
 		}
 		s := verdict.Source{Txn: in.txns.At(w.index).id, Op: -1, Key: in.nameOf(k), Writer: verdict.NoTxn}
 		if c.from < weak.Initial {
-			s.Writer = ch.e.h.txnOf(c.from)
+			s.Writer = ch.ws.h.txnOf(c.from)
 		}
 		for _, r := range w.reads {
 			if at, kept := in.placesOf[w.index]; kept {
@@ -376,7 +373,7 @@ func (ch *chooser) serves(said int) bool {
 func (ch *chooser) included() []ordinal {
 	var out []ordinal
 	for index, v := range ch.in {
-		if ch.solver.Value(v) && ch.e.h.txns.At(index).doubt == uncertain {
+		if ch.solver.Value(v) && ch.ws.h.txns.At(index).doubt == uncertain {
 			out = append(out, index)
 		}
 	}
@@ -403,14 +400,14 @@ func (ch *chooser) reasons(trial *weak.Checker, v *refuting, proposal []*candida
 		var found []int
 		for _, i := range ch.of[reader] {
 			c := proposal[i]
-			if c == nil || ch.e.h.cells.At(ch.choices[i].cell).key != k {
+			if c == nil || ch.ws.h.cells.At(ch.choices[i].cell).key != k {
 				continue
 			}
 			if on(c.from) || slices.ContainsFunc(c.shows, on) {
 				found = append(found, i)
 			}
 		}
-		if len(found) > 0 && !ch.e.weak.ReadsFrom(reader, k, on) {
+		if len(found) > 0 && !ch.ws.ReadsFrom(reader, k, on) {
 			out = append(out, found...)
 		}
 	}
@@ -429,7 +426,7 @@ func (ch *chooser) reasons(trial *weak.Checker, v *refuting, proposal []*candida
 			}
 		case weak.Listed:
 			for i := range ch.choices { // whatever list showed it
-				if proposal[i] != nil && ch.e.h.cells.At(ch.choices[i].cell).key == ed.Key {
+				if proposal[i] != nil && ch.ws.h.cells.At(ch.choices[i].cell).key == ed.Key {
 					out = append(out, i)
 				}
 			}
@@ -443,19 +440,19 @@ func (ch *chooser) reasons(trial *weak.Checker, v *refuting, proposal []*candida
 }
 
 // mayNotBe: the candidate may not have taken effect.
-func (e *Engine) mayNotBe(c candidate) bool {
-	return c.from < weak.Initial && e.h.txns.At(e.h.slotTx[c.from]).doubt == uncertain
+func (w *weakChecks) mayNotBe(c candidate) bool {
+	return c.from < weak.Initial && w.h.txns.At(w.h.slotTx[c.from]).doubt == uncertain
 }
 
 // violation is the proof that no proposal holds: the cycles that it rests on.
 func (ch *chooser) violation() verdict.Violation {
-	e := ch.e
+	ws := ch.ws
 	v := verdict.Violation{Kind: verdict.Unsatisfiable, Level: ch.check.level, Read: -1}
 	for i := range ch.cycles {
 		if !ch.serves(ch.cycles[i].said) {
 			continue
 		}
-		x := e.weakViolation(ch.cycles[i].path, ch.cycles[i].Violation, ch.check.level)
+		x := ws.ev.weakViolation(ch.cycles[i].path, ch.cycles[i].Violation, ch.check.level)
 		v.Cases = append(v.Cases, x.Cycle)
 		for _, t := range x.Txns {
 			if !slices.Contains(v.Txns, t) {
@@ -464,11 +461,11 @@ func (ch *chooser) violation() verdict.Violation {
 		}
 		v.Exhibits = append(v.Exhibits, x.Exhibits...)
 	}
-	all := newExhibits(e.h, e.main)
+	all := newExhibits(ws.h, ws.ev.g.main)
 	for _, w := range ch.choices {
-		t := e.h.txns.At(w.index)
-		if ch.serves(w.said) || slices.Contains(v.Txns, t.id) || t.open || slices.ContainsFunc(w.cands, e.mayNotBe) {
-			all.read(w.slot, e.h.cells.At(w.cell).key)
+		t := ws.h.txns.At(w.index)
+		if ch.serves(w.said) || slices.Contains(v.Txns, t.id) || t.open || slices.ContainsFunc(w.cands, ws.mayNotBe) {
+			all.read(w.slot, ws.h.cells.At(w.cell).key)
 		}
 		if t.doubt == uncertain {
 			all.member(w.slot)

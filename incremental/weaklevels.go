@@ -13,6 +13,11 @@ import (
 // checker has the engine's slots for transactions.
 type weakChecks struct {
 	*weak.Checker
+	opt    *Options
+	h      *history
+	ev     *evidence
+	out    *output
+	stop   *stopper
 	levels []*weakCheck // weakest first
 	budget *budget.Share
 	// choices are reads with several possible writers, and those of transactions
@@ -26,7 +31,6 @@ type weakChecks struct {
 	blocked   int                       // reads that could not be decided, of keys read before
 	repeats   []pendingRead             // lists that a transaction read again
 	keys      []version.Key             // scratch
-	told      map[string]verdict.Level  // by the transactions of a cycle: the weakest level it was told of
 }
 
 type weakCheck struct {
@@ -52,7 +56,7 @@ var guaranteeNames = map[verdict.Guarantee]weak.Level{
 }
 
 func newWeakChecks(sessions bool, levels []verdict.Level) *weakChecks {
-	w := &weakChecks{ruledOut: map[ordinal]verdict.Level{}, told: map[string]verdict.Level{}}
+	w := &weakChecks{ruledOut: map[ordinal]verdict.Level{}}
 	var names []weak.Level
 	for l, name := range weakNames {
 		if slices.Contains(levels, l) {
@@ -66,120 +70,10 @@ func newWeakChecks(sessions bool, levels []verdict.Level) *weakChecks {
 	return w
 }
 
-// ruleOut notes that an uncertain transaction can't have taken effect at base and
-// the levels that imply it.
-func (w *weakChecks) ruleOut(index ordinal, base verdict.Level) {
-	if was, ok := w.ruledOut[index]; !ok || was.Implies(base) {
-		w.ruledOut[index] = base
-	}
-}
-
-// enterWeak gives a transaction to the checker, under its slot.
-func (e *Engine) enterWeak(t *txn, index ordinal) {
-	w := e.weak
-	w.keys = w.keys[:0]
-	for _, c := range e.h.external(index) {
-		w.keys = append(w.keys, e.h.cells.At(c).key)
-	}
-	n := len(w.keys)
-	for _, c := range e.h.slab(t.writes) {
-		if k := e.h.cells.At(c).key; len(w.keys) == n || w.keys[len(w.keys)-1] != k {
-			w.keys = append(w.keys, k)
-		}
-	}
-	prev := version.Slot(none)
-	if t.prev != none {
-		prev = e.h.txns.At(t.prev).slot
-	}
-	slot := w.Add(uint32(t.session), prev, t.open || t.base, w.keys[:n], w.keys[n:])
-	if t.doubt != uncertain {
-		e.h.eachAppended(t, func(k version.Key) { w.Appended(k, slot) })
-	}
-}
-
-// readWeak tells the checker of a resolved read.
-func (e *Engine) readWeak(index ordinal, c cellID, from version.Slot) {
-	if e.weak == nil { // and no polygraph either
-		return
-	}
-	slot := e.h.txns.At(index).slot
-	for i, r := range e.h.external(index) {
-		if r == c {
-			e.weak.Read(slot, i, from)
-		}
-	}
-}
-
-// showWeak tells the checker of the transactions whose elements a list shows,
-// but for the last, which readWeak has told of.
-func (e *Engine) showWeak(index ordinal, c cellID, l *list) {
-	slot := e.h.txns.At(index).slot
-	from := e.h.shownBy(l)
-	for i, r := range e.h.external(index) {
-		for n := 0; r == c && n < len(from)-1; n++ {
-			e.weak.Shows(slot, i, from[n])
-		}
-	}
-}
-
-// resolveRepeats resolves what a transaction read again, and found changed.
-func (e *Engine) resolveRepeats(index ordinal) {
-	seq, ok := e.h.sequences[index]
-	if !ok {
-		return
-	}
-	first := e.h.slab(e.h.txns.At(index).reads)
-	for i, c := range seq {
-		if !slices.Contains(first, c) && !slices.Contains(seq[:i], c) {
-			e.resolve(index, c)
-		}
-	}
-}
-
-// judgeRepeats decides the lists that were read again, for which nobody can come any more, in the order in which they
-// came: one whose time is up waits for those before it.
-func (e *Engine) judgeRepeats() {
-	if e.weak == nil {
-		return
-	}
-	e.repeatsDue, e.h.closedSet = true, true
-	for len(e.weak.repeats) > 0 && (e.h.closed || e.h.deadline(e.weak.repeats[0].index) < e.h.watermark) {
-		r := e.weak.repeats[0]
-		e.weak.repeats = e.weak.repeats[1:]
-		e.decide(r.index, r.cell)
-	}
-	e.repeatsDue, e.h.closedSet = false, false
-}
-
-// tickWeak works off what came since the last call.
-func (e *Engine) tickWeak(last bool) {
-	if e.weak == nil || last && e.halted() {
-		return
-	}
-	e.weak.Take = func(steps int) bool {
-		on := e.weak.budget.Certain(steps)
-		e.weak.gaveUp = e.weak.gaveUp || !on
-		return on
-	}
-	found := e.weak.Tick(last && !e.opt.Online)
-	held := e.weak.Bytes()
-	e.weak.budget.Hold(held - e.weak.held)
-	e.weak.held = held
-	for _, v := range found {
-		c := e.weak.check(v.Level)
-		if c == nil { // a cycle of the base, and g1 was not asked for
-			c = e.weak.levels[0]
-		}
-		if e.opt.MaxViolations == 0 || len(c.found) < e.opt.MaxViolations || e.opt.Online {
-			e.tellWeak(c, e.weakViolation(e.weak.Path, v, c.level))
-		}
-	}
-}
-
 // searchWriters decides, when no Tick comes any more, the weak levels whose reads may be of several writers: the
 // cheapest first, and none that follows: a weaker one is broken, or a stronger one holds.
 func (e *Engine) searchWriters() {
-	if e.weak == nil || len(e.weak.choices)+len(e.doubtful) == 0 {
+	if e.weak == nil || len(e.weak.choices)+len(e.r.doubtful) == 0 {
 		return
 	}
 	e.weak.searched = true
@@ -188,13 +82,13 @@ func (e *Engine) searchWriters() {
 			c.outcome = verdict.Unknown
 		}
 	}
-	if e.halted() || e.witnessed() {
+	if e.stop.halted() || e.witnessed() {
 		return
 	}
 	answered := func(l verdict.Level) bool {
 		return slices.ContainsFunc(e.weak.levels,
-			func(c *weakCheck) bool { return l.Implies(c.level) && e.broken(c.level, c.found) }) ||
-			e.opt.Online && slices.ContainsFunc(e.checks,
+			func(c *weakCheck) bool { return l.Implies(c.level) && e.out.broken(c.level, c.found) }) ||
+			e.opt.Online && slices.ContainsFunc(e.g.checks,
 				func(c *check) bool { return c.level.Implies(l) && e.result(c).Outcome == verdict.Satisfied })
 	}
 	open := slices.DeleteFunc(slices.Clone(e.weak.levels), func(c *weakCheck) bool { return answered(c.level) })
@@ -205,50 +99,12 @@ func (e *Engine) searchWriters() {
 	e.budget.Grant(searchSteps, 0)
 	for i, c := range open {
 		if !answered(c.level) { // of one before
-			e.decideChoices(c, shares[i])
+			if e.openReads()+e.weak.blocked <= len(e.r.doubtful) { // else a candidate may be missing
+				e.weak.decideChoices(c, shares[i], e.r.doubtful)
+			}
 		}
 		shares[i].Leave()
 	}
-}
-
-// check is the one of a level, or nil.
-func (w *weakChecks) check(l weak.Level) *weakCheck {
-	for _, c := range w.levels {
-		if c.name == l {
-			return c
-		}
-	}
-	return nil
-}
-
-// tellWeak records a violation, unless it is unprovable, and tells of it unless a weaker level had it.
-func (e *Engine) tellWeak(c *weakCheck, v verdict.Violation) (violated bool) {
-	e.vouch(&v)
-	if e.unprovable(&v) {
-		return false
-	}
-	c.found = append(c.found, v)
-	if e.opt.Online && !e.toldWeaker(c.level, v) {
-		e.out = append(e.out, v)
-	}
-	return true
-}
-
-// toldWeaker tells whether a cycle of the same transactions has been told of at a
-// level that l implies.
-func (e *Engine) toldWeaker(l verdict.Level, v verdict.Violation) bool {
-	if e.weak == nil || v.Kind != verdict.Cycle {
-		return false
-	}
-	name := canonical(v)
-	was, ok := e.weak.told[name]
-	if ok && was != l && l.Implies(was) {
-		return true
-	}
-	if !ok || was.Implies(l) {
-		e.weak.told[name] = l
-	}
-	return false
 }
 
 // weakResult is the verdict on a weak level.
@@ -256,7 +112,7 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	c := e.weak.check(weakNames[l])
 	r := verdict.Result{Level: l, Partial: e.h.partial(),
 		Stats: verdict.Stats{Choices: len(e.weak.choices), Inferred: e.weak.Inferred}}
-	shared, violated := e.sharedOf(l)
+	shared, violated := e.out.sharedOf(l)
 	r.Violations = shared
 	told := map[string]bool{}
 	for _, weaker := range e.weak.levels { // weakest first
@@ -275,13 +131,13 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	if e.opt.MaxViolations > 0 && !e.opt.Online && len(r.Violations) > e.opt.MaxViolations {
 		r.Violations = r.Violations[:e.opt.MaxViolations]
 	}
-	open, notChecked := 0, e.h.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.repeats)+len(e.h.suspects)
+	open, notChecked := 0, e.openReads()+e.weak.blocked+len(e.weak.repeats)+len(e.h.suspects)
 	switch {
 	case c.outcome == verdict.Unknown || !e.weak.searched:
 		open = len(e.weak.choices)
 	case c.outcome == verdict.Violated:
 		open = c.open
-	case c.outcome == verdict.Satisfied && len(e.doubtful) > 0:
+	case c.outcome == verdict.Satisfied && len(e.r.doubtful) > 0:
 		notChecked = 0
 	}
 	if violated || c.outcome == verdict.Violated {
@@ -289,13 +145,13 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	}
 	switch {
 	case r.Outcome == verdict.Violated && !e.opt.Online: // nothing more was looked for
-	case e.stopped != verdict.NoReason:
-		r.Reason = e.stopped
+	case e.stop.reason != verdict.NoReason:
+		r.Reason = e.stop.reason
 	case e.weak.gaveUp:
 		r.Reason, r.Count = verdict.Conflicts, 1
 	case notChecked > 0 || open > 0:
 		r.Reason, r.Count = verdict.NotChecked, notChecked+open
-		r.Pending = e.h.pending(e.atClose, e.doubtful, e.weak.repeats, e.weak.choices)
+		r.Pending = e.h.pending(e.r.atClose, e.r.doubtful, e.weak.repeats, e.weak.choices)
 		if notChecked == 0 {
 			r.Reason = verdict.Conflicts
 		}
@@ -308,25 +164,10 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	default:
 		r.Outcome, r.ProvedBy = verdict.Satisfied, l
 		if e.opt.Proof && !e.opt.Online {
-			r.Order, r.Sources = e.commitOrder(c), c.from
+			r.Order, r.Sources = e.weak.commitOrder(c), c.from
 		}
 	}
 	return r
-}
-
-// commitOrder is the order that satisfies a level.
-func (e *Engine) commitOrder(c *weakCheck) []verdict.Event {
-	order := c.order
-	if order == nil {
-		order = e.weak.Order(c.name)
-	}
-	var out []verdict.Event
-	for _, s := range order {
-		if i := e.h.slotTx[s]; e.h.txns.At(i).doubt != uncertain || !c.excluded[i] {
-			out = append(out, verdict.Event{Txn: e.h.txnOf(s), Commit: true})
-		}
-	}
-	return out
 }
 
 // Guarantees judges the four session guarantees, after Close, of a history that
@@ -337,7 +178,7 @@ func (e *Engine) Guarantees() []verdict.GuaranteeResult {
 		return nil
 	}
 	var out []verdict.GuaranteeResult
-	base, broken := e.sharedOf(verdict.G1)
+	base, broken := e.out.sharedOf(verdict.G1)
 	for _, c := range e.weak.levels {
 		for _, v := range c.found {
 			broken = broken || onlyBase(v)
@@ -348,8 +189,8 @@ func (e *Engine) Guarantees() []verdict.GuaranteeResult {
 		switch {
 		case broken: // reads that no order explains
 			r.Outcome, r.Violations = verdict.Violated, base
-		case e.stopped != verdict.NoReason || e.weak.gaveUp ||
-			e.h.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.choices) > 0:
+		case e.stop.reason != verdict.NoReason || e.weak.gaveUp ||
+			e.openReads()+e.weak.blocked+len(e.weak.choices) > 0:
 			r.Outcome = verdict.Unknown
 		default:
 			e.judgeGuarantee(&r)
@@ -375,12 +216,117 @@ func (e *Engine) judgeGuarantee(r *verdict.GuaranteeResult) {
 	case !decided:
 		r.Outcome = verdict.Unknown
 	case len(found) > 0:
-		v := e.weakViolation(e.weak.Path, found[0], verdict.CC)
-		if e.vouch(&v); e.unprovable(&v) {
+		v := e.ev.weakViolation(e.weak.Path, found[0], verdict.CC)
+		if e.ev.vouch(&v); e.out.unprovable(&v) {
 			r.Outcome = verdict.Unknown
 			return
 		}
 		r.Outcome = verdict.Violated
 		r.Violations = append(r.Violations, v)
 	}
+}
+
+// ruleOut notes that an uncertain transaction can't have taken effect at base and
+// the levels that imply it.
+func (w *weakChecks) ruleOut(index ordinal, base verdict.Level) {
+	if was, ok := w.ruledOut[index]; !ok || was.Implies(base) {
+		w.ruledOut[index] = base
+	}
+}
+
+// enterWeak gives a transaction to the checker, under its slot.
+func (w *weakChecks) enter(t *txn, index ordinal) {
+	w.keys = w.keys[:0]
+	for _, c := range w.h.external(index) {
+		w.keys = append(w.keys, w.h.cells.At(c).key)
+	}
+	n := len(w.keys)
+	for _, c := range w.h.slab(t.writes) {
+		if k := w.h.cells.At(c).key; len(w.keys) == n || w.keys[len(w.keys)-1] != k {
+			w.keys = append(w.keys, k)
+		}
+	}
+	prev := version.Slot(none)
+	if t.prev != none {
+		prev = w.h.txns.At(t.prev).slot
+	}
+	slot := w.Add(uint32(t.session), prev, t.open || t.base, w.keys[:n], w.keys[n:])
+	if t.doubt != uncertain {
+		w.h.eachAppended(t, func(k version.Key) { w.Appended(k, slot) })
+	}
+}
+
+// readWeak tells the checker of a resolved read.
+func (w *weakChecks) read(index ordinal, c cellID, from version.Slot) {
+	if w == nil { // and no polygraph either
+		return
+	}
+	slot := w.h.txns.At(index).slot
+	for i, r := range w.h.external(index) {
+		if r == c {
+			w.Read(slot, i, from)
+		}
+	}
+}
+
+// showWeak tells the checker of the transactions whose elements a list shows,
+// but for the last, which readWeak has told of.
+func (w *weakChecks) show(index ordinal, c cellID, l *list) {
+	slot := w.h.txns.At(index).slot
+	from := w.h.shownBy(l)
+	for i, r := range w.h.external(index) {
+		for n := 0; r == c && n < len(from)-1; n++ {
+			w.Shows(slot, i, from[n])
+		}
+	}
+}
+
+// tickWeak works off what came since the last call.
+func (w *weakChecks) tick(last bool) {
+	if w == nil || last && w.stop.halted() {
+		return
+	}
+	w.Take = func(steps int) bool {
+		on := w.budget.Certain(steps)
+		w.gaveUp = w.gaveUp || !on
+		return on
+	}
+	found := w.Tick(last && !w.opt.Online)
+	held := w.Bytes()
+	w.budget.Hold(held - w.held)
+	w.held = held
+	for _, v := range found {
+		c := w.check(v.Level)
+		if c == nil { // a cycle of the base, and g1 was not asked for
+			c = w.levels[0]
+		}
+		if w.opt.MaxViolations == 0 || len(c.found) < w.opt.MaxViolations || w.opt.Online {
+			w.out.tellWeak(c, w.ev.weakViolation(w.Path, v, c.level))
+		}
+	}
+}
+
+// check is the one of a level, or nil.
+func (w *weakChecks) check(l weak.Level) *weakCheck {
+	for _, c := range w.levels {
+		if c.name == l {
+			return c
+		}
+	}
+	return nil
+}
+
+// commitOrder is the order that satisfies a level.
+func (w *weakChecks) commitOrder(c *weakCheck) []verdict.Event {
+	order := c.order
+	if order == nil {
+		order = w.Order(c.name)
+	}
+	var out []verdict.Event
+	for _, s := range order {
+		if i := w.h.slotTx[s]; w.h.txns.At(i).doubt != uncertain || !c.excluded[i] {
+			out = append(out, verdict.Event{Txn: w.h.txnOf(s), Commit: true})
+		}
+	}
+	return out
 }
