@@ -52,7 +52,7 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 // Seed asks for what tells most of whom statements read from: one of the rows with each content that they returned, and
 // rather one that others ask for.
 func (h *History) Seed() {
-	for t, a := range h.statements() {
+	for t, a := range h.statements(0) {
 		st, chosen := a.statement, map[int32]int{}
 		if t%stopEvery == 0 && h.stop() {
 			return
@@ -84,7 +84,7 @@ func (h *History) AskAll(most int) error {
 		}
 	}
 	rows := 0
-	for _, a := range h.statements() {
+	for _, a := range h.statements(0) {
 		st := a.statement
 		missing := h.mayMatch(st.of, st.where)
 		if len(st.rows) > 0 {
@@ -183,7 +183,7 @@ func (w *walk) explain(st *statement) (added int) {
 	found := 0
 	for n := range st.rows {
 		if w.finds(st, n) {
-			found++
+			found += int(st.row(n).sign & 1)
 		} else {
 			count(w.h.ask(st, n, st.row(n)))
 		}
@@ -335,7 +335,7 @@ func (h *History) Found(id, register string) (rows int, is bool) {
 
 // Several tells whether some statement reads several rows.
 func (h *History) Several() bool {
-	for _, a := range h.statements() {
+	for _, a := range h.statements(0) {
 		if len(a.statement.reads) > 1 {
 			return true
 		}

@@ -29,6 +29,9 @@ type History struct {
 	keys       map[string]*row       // rows by their keys; nil for keys of no such table
 	acts       [][]act               // by transaction
 	shapes     map[string]*[]string
+	asked      map[question]bool
+	questions  []asked
+	comes      bool    // by and by: see Running
 	asks       uint64  // how many statements there are
 	supposes   bool    // of all predicate writes what they hit
 	size       int     // of what is asked for by now
@@ -81,6 +84,10 @@ type table struct {
 	ever     map[int]*index        // of all versions, by column, once it was asked
 	holders  [][]int32             // by version: the rows that it was ever written to, once it was asked
 	kind     map[string][]record.Value
+	kinds    int  // of how many versions they are
+	known    int  // how many columns there were when questions were compared last
+	isNew    bool // there are more columns or kinds than then
+	isSet    bool // a predicate write has set columns
 }
 
 // row is what a key of a table ever held.
@@ -273,10 +280,8 @@ type read struct {
 // hold what can't be compared. O(size of the records). stop is asked often, here and by Explain and AskAll; once it
 // answers true, which it goes on doing, work ends early, and what comes of it means nothing.
 func Read(txns []record.Transaction, unasked Unasked, stop func() bool) (*History, error) {
-	h := &History{unasked: unasked, stop: stop, Txns: txns, Most: OperationsMax, tables: map[string]*table{},
-		conditions: map[string]*condition{}, columns: map[string]int{}, keys: map[string]*row{},
-		acts:   make([][]act, len(txns)),
-		shapes: map[string]*[]string{}}
+	h := newHistory(unasked, stop)
+	h.Txns, h.acts = txns, make([][]act, len(txns))
 	for _, pass := range []func(t *record.Transaction, i int, acts *[]act) error{h.findTable, h.findRows} {
 		for t := range txns {
 			if t%stopEvery == 0 && stop() {
@@ -289,19 +294,41 @@ func Read(txns []record.Transaction, unasked Unasked, stop func() bool) (*Histor
 			}
 		}
 	}
-	for _, pass := range []func() (t int, a *act, err error){h.compare, h.findMade, h.findUnknown} {
-		if t, a, err := pass(); err != nil {
-			return nil, h.at(t, int(a.op), err)
-		}
-	}
-	for t, a := range h.statements() {
-		a.statement.txn = t
-		a.statement.signIt()
+	if err := h.complete(0); err != nil {
+		return nil, err
 	}
 	if stop() {
 		return nil, fmt.Errorf("the limit was reached as they were read")
 	}
 	return h, nil
+}
+
+func newHistory(unasked Unasked, stop func() bool) *History {
+	return &History{unasked: unasked, stop: stop, Most: OperationsMax, tables: map[string]*table{},
+		conditions: map[string]*condition{}, columns: map[string]int{}, keys: map[string]*row{},
+		shapes: map[string]*[]string{}, asked: map[question]bool{}}
+}
+
+// complete finds what statements mean, of the transactions from one on, once all that there are were taken apart.
+func (h *History) complete(from int) error {
+	for _, pass := range []func(from int) (t int, a *act, err error){h.compare, h.findMade, h.findUnknown} {
+		if t, a, err := pass(from); err != nil {
+			return h.at(t, int(a.op), err)
+		}
+	}
+	for t, a := range h.statements(from) {
+		a.statement.txn = t
+		a.statement.signIt()
+	}
+	return nil
+}
+
+// kept is a text that may be kept: a part of a record keeps all of a block in memory.
+func (h *History) kept(text string) string {
+	if h.comes {
+		return strings.Clone(text)
+	}
+	return text
 }
 
 func (h *History) at(t, op int, err error) error {
@@ -331,7 +358,8 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 		return nil
 	}
 	if h.conditions[op.Where] == nil {
-		p, err := Parse(op.Where)
+		where := h.kept(op.Where)
+		p, err := Parse(where)
 		if err != nil {
 			err = fmt.Errorf("the condition %.100q: %w", op.Where, err)
 		}
@@ -348,10 +376,10 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 		if c.isBounded {
 			c.column = h.number(c.of)
 		}
-		h.conditions[op.Where] = c
+		h.conditions[where] = c
 	}
 	if h.tables[op.Key] == nil {
-		h.tables[op.Key] = &table{number: len(h.tables), columns: map[string]bool{}, contents: map[string]*version{},
+		h.tables[h.kept(op.Key)] = &table{number: len(h.tables), columns: map[string]bool{}, contents: map[string]*version{},
 			versions: []*version{nil}, all: map[*condition][]*row{}, ever: map[int]*index{}}
 	}
 	return nil
@@ -378,6 +406,8 @@ func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
 	switch {
 	case IsRegister(op.Key):
 		return fmt.Errorf("there is a key %.100q, which is how the register of a condition is called", op.Key)
+	case h.comes && of == nil:
+		return fmt.Errorf("%q is a row of no table that has predicates", op.Key)
 	case known && r == nil, of == nil:
 		h.keys[op.Key] = nil
 		return nil
@@ -459,6 +489,7 @@ func (h *History) content(of *table, value record.Value) *version {
 	}
 	v := of.contents[value.Text]
 	if v == nil {
+		value.Text = h.kept(value.Text)
 		v = &version{value: value, number: int32(len(of.versions))}
 		of.versions = append(of.versions, v)
 		var names []string
@@ -493,6 +524,7 @@ func (h *History) number(column string) int {
 func (h *History) meet(of *table, key string) *row {
 	r := h.keys[key]
 	if r == nil {
+		key = h.kept(key)
 		r = &row{key: key, of: of, number: int32(len(of.rows))}
 		if !h.unasked.key(key) {
 			r.sign = sign(uint64(r.number))
@@ -503,10 +535,10 @@ func (h *History) meet(of *table, key string) *row {
 	return r
 }
 
-// statements are those of all transactions.
-func (h *History) statements() iter.Seq2[int, *act] {
+// statements are those of the transactions from one on.
+func (h *History) statements(from int) iter.Seq2[int, *act] {
 	return func(yield func(int, *act) bool) {
-		for t := range h.acts {
+		for t := from; t < len(h.acts); t++ {
 			for i := range h.acts[t] {
 				if a := &h.acts[t][i]; a.statement != nil && !yield(t, a) {
 					return
@@ -518,45 +550,69 @@ func (h *History) statements() iter.Seq2[int, *act] {
 
 // compare tells whether each condition names columns that there are, if the table ever has a row (a name that is
 // spelled differently would be null everywhere), and compares what can be compared.
-func (h *History) compare() (int, *act, error) {
-	type question struct {
-		of *table
-		p  *condition
+func (h *History) compare(from int) (int, *act, error) {
+	known := len(h.questions)
+	for t, a := range h.statements(from) {
+		q := question{a.statement.of, a.statement.where}
+		if !h.asked[q] {
+			h.asked[q], h.questions = true, append(h.questions, asked{q, t, a.op})
+		}
 	}
-	looked := map[question]bool{}
-	for t, a := range h.statements() {
-		of, p := a.statement.of, a.statement.where
-		if len(of.columns) == 0 || looked[question{of, p}] {
+	for _, t := range h.tables {
+		t.addKinds()
+	}
+	for i, q := range h.questions {
+		if len(q.of.columns) == 0 || i < known && !q.of.isNew {
 			continue
 		}
-		looked[question{of, p}] = true
-		for _, c := range slices.Sorted(maps.Keys(p.Predicate.columns())) {
-			if !of.columns[c] {
-				return t, a, fmt.Errorf("the condition %.100q names the column %q, which no row has", p.Predicate, c)
+		for _, c := range slices.Sorted(maps.Keys(q.where.Predicate.columns())) {
+			if !q.of.columns[c] {
+				return q.txn, &act{op: q.op}, fmt.Errorf("the condition %.100q names the column %q, which no row has",
+					q.where.Predicate, c)
 			}
 		}
-		if err := p.root.compares(of.kinds()); err != nil {
-			return t, a, err
+		if err := q.where.root.compares(q.of.kind); err != nil {
+			return q.txn, &act{op: q.op}, err
 		}
 	}
 	return 0, nil, nil
 }
 
-// kinds are values of each kind that is compared in another way, by column.
-func (t *table) kinds() map[string][]record.Value {
+// question is a condition that is asked of a table.
+type question struct {
+	of    *table
+	where *condition
+}
+
+// asked is a question, and who asked it first.
+type asked struct {
+	question
+	txn int
+	op  int32
+}
+
+// addKinds adds values of each kind that is compared in another way, by column, and notes whether there are some, or
+// columns, that there were not.
+func (t *table) addKinds() {
+	t.isNew = t.kind == nil || len(t.columns) > t.known
+	t.known = len(t.columns)
 	if t.kind == nil {
 		t.kind = map[string][]record.Value{}
-		for _, text := range slices.Sorted(maps.Keys(t.contents)) {
-			for c, v := range t.contents[text].value.Members() {
-				same := func(o record.Value) bool { _, err := compare(v, o); return err == nil }
-				if _, err := compare(v, v); !v.IsNull() && (err != nil || !slices.ContainsFunc(t.kind[c], same)) &&
-					len(t.kind[c]) < kindsMax {
-					t.kind[c] = append(t.kind[c], v)
-				}
+	}
+	for ; t.kinds < len(t.versions); t.kinds++ {
+		if t.versions[t.kinds] == nil {
+			continue
+		}
+		for c, v := range t.versions[t.kinds].value.Members() {
+			same := func(o record.Value) bool { _, err := compare(v, o); return err == nil }
+			if v.IsNull() || len(t.kind[c]) >= kindsMax {
+				continue
+			}
+			if _, err := compare(v, v); err != nil || !slices.ContainsFunc(t.kind[c], same) {
+				t.kind[c], t.isNew = append(t.kind[c], v), true
 			}
 		}
 	}
-	return t.kind
 }
 
 // kindsMax is how many kinds of a column's values are told apart: texts, numbers, numbers that are too large, and so
@@ -564,9 +620,12 @@ func (t *table) kinds() map[string][]record.Value {
 const kindsMax = 8
 
 // findMade finds what predicate writes made of rows, and counts writes.
-func (h *History) findMade() (int, *act, error) {
-	h.suppose()
-	for t, acts := range h.acts {
+func (h *History) findMade(from int) (int, *act, error) {
+	if !h.comes {
+		h.suppose()
+	}
+	for t := from; t < len(h.acts); t++ {
+		acts := h.acts[t]
 		if t%stopEvery == 0 && h.stop() {
 			break
 		}
@@ -593,7 +652,7 @@ func (h *History) findMade() (int, *act, error) {
 // make finds what a predicate write made of the rows it hit. What it does not write is written by the transaction
 // itself next, which says it too.
 func (h *History) make(st *statement, next []act, own map[*row]*version) error {
-	if st.set == nil || len(st.set.columns()) == len(st.of.columns) {
+	if st.of.isSet = st.of.isSet || st.set != nil; st.set == nil || len(st.set.columns()) == len(st.of.columns) {
 		st.made, st.seen = nil, nil
 		return nil
 	}
@@ -627,8 +686,8 @@ func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 }
 
 // findUnknown finds predicate writes of which it matters that it is not known what they hit.
-func (h *History) findUnknown() (int, *act, error) {
-	for t, a := range h.statements() {
+func (h *History) findUnknown(from int) (int, *act, error) {
+	for t, a := range h.statements(from) {
 		if st := a.statement; !st.isKnown && len(h.mayMatch(st.of, st.where)) > 0 {
 			if h.Supposed = true; !h.supposes {
 				return t, a, fmt.Errorf("it is not known which rows the predicate write hit: a fourth element of the operation " +

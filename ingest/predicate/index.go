@@ -47,6 +47,9 @@ func (t *table) index(column int) *index {
 	return x
 }
 
+// isOld tells whether the table has got many more versions since it was made.
+func (x *index) isOld(versions int) bool { return versions > len(x.rank)+len(x.rank)/8+64 }
+
 // of is the rank of a version.
 func (x *index) of(version int32) int32 {
 	if int(version) >= len(x.rank) {

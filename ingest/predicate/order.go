@@ -33,16 +33,19 @@ type search struct {
 	w     *walk
 	rules Rules
 
-	coming []int32 // transactions in the order of their starts
-	next   int     // of these: the first that was never open
-	least  int     // how many are open at least
-	open   []int32 // of them, those that are not in the order, by their ends
-	undone int     // committed ones that are not in the order
-	txns   []searched
-	order  []verdict.Event
-	floor  int      // how much of the order is for good
-	past   []wrote  // what the writes of the rest took the place of
-	places []places // by table
+	timed   bool
+	latest  map[string]int32 // committed transactions of sessions
+	writers [][]int32        // by table and version: who made it, or later if that are several
+	coming  []int32          // transactions in the order of their starts
+	next    int              // of these: the first that was never open
+	least   int              // how many are open at least
+	open    []int32          // of them, those that are not in the order, by their ends
+	undone  int              // committed ones that are not in the order
+	txns    []searched
+	order   []verdict.Event
+	floor   int      // how much of the order is for good
+	past    []wrote  // what the writes of the rest took the place of
+	places  []places // by table
 
 	stuck   int32 // who will not find what it found, or none
 	forks   []fork
@@ -57,6 +60,7 @@ type search struct {
 	most    int             // how long it was
 	size    int             // rows that transactions name, as often as they do
 	work    int             // rows that were looked at, but for conditions
+	from    int             // how often conditions had been looked at before
 }
 
 // places are marks on the rows of a table.
@@ -127,17 +131,23 @@ const (
 // Order looks for an order of the transactions, serial or with starts, that Explain finds nothing to ask for in; it may
 // not find one that there is: then it is nil. Each transaction is looked at some times, with those that run beside it.
 func (h *History) Order(rules Rules) []verdict.Event {
-	s := &search{h: h, w: h.walk(), rules: rules, txns: make([]searched, len(h.Txns)), dead: map[uint64]bool{},
-		tried: map[uint64]bool{}, places: make([]places, len(h.tables))}
-	for _, t := range h.tables {
-		p, n := &s.places[t.number], len(t.rows)
-		*p = places{named: make([]int32, n), made: make([]int32, n), as: make([]int32, n)}
-		if rules.Starts {
-			p.wrote = slices.Repeat([]int32{none}, n)
-		}
+	s := newSearch(h, rules)
+	s.extend()
+	if !s.run(nil) {
+		return nil
 	}
-	s.begin()
-	from := h.looked
+	return s.events()
+}
+
+func newSearch(h *History, rules Rules) *search {
+	return &search{h: h, w: h.walk(), rules: rules, dead: map[uint64]bool{}, tried: map[uint64]bool{},
+		latest: map[string]int32{}, from: h.looked}
+}
+
+// run goes on with the order, to its end or, if isDecided is not nil, as far as all are known that may have run beside
+// the one that ended first: until that one is not decided. false: it does not go on.
+func (s *search) run(isDecided func(t int) bool) bool {
+	h := s.h
 	for steps := 0; s.undone > 0; steps++ {
 		if len(s.order) > s.most {
 			s.most, s.took = len(s.order), 0
@@ -146,13 +156,19 @@ func (h *History) Order(rules Rules) []verdict.Event {
 			}
 		}
 		if s.never || h.isStopped || steps%stopEvery == stopEvery-1 && h.stop() ||
-			s.work+h.looked-from > max(workLeast, workMost*s.size) ||
+			s.work+h.looked-s.from > max(workLeast, workMost*s.size) ||
 			s.took > tookMost && !s.loosen() {
-			return nil
+			return false
 		}
 		for s.next < len(s.coming) && (len(s.open) < s.least || s.txns[s.coming[s.next]].start <= s.firstEnd()) {
 			s.register(s.coming[s.next])
 			s.next++
+		}
+		if isDecided != nil {
+			first := s.first()
+			if first == none || s.next == len(s.coming) && len(s.open) < s.least || !isDecided(int(first)) {
+				return true
+			}
 		}
 		next := s.follow()
 		if len(next) == 0 {
@@ -161,7 +177,7 @@ func (h *History) Order(rules Rules) []verdict.Event {
 		for len(next) == 0 {
 			if len(s.forks) == 0 {
 				if !s.loosen() {
-					return nil
+					return false
 				}
 				break
 			}
@@ -184,7 +200,7 @@ func (h *History) Order(rules Rules) []verdict.Event {
 			s.do(next[0])
 		}
 	}
-	return s.events()
+	return true
 }
 
 // state tells the transactions in the order, those that have started, and the rows from others.
@@ -201,6 +217,8 @@ func (s *search) forget() {
 		n += s.txns[s.order[s.floor].Txn].wrote
 	}
 	s.past = append(make([]wrote, 0, 2*(len(s.past)-n)), s.past[n:]...)
+	clear(s.dead)
+	clear(s.tried)
 }
 
 // jump goes back to where the transaction that is stuck last found what it found, if it was not put there before.
@@ -262,11 +280,12 @@ func (s *search) starts(t, at int32) {
 // restarts notes where a transaction has started when the order ends at a place where it was before.
 func (s *search) restarts(t int32) {
 	x, at := &s.txns[t], int32(none)
+	had := len(x.ats)
 	for len(x.ats) > 0 && int(x.ats[len(x.ats)-1]) > len(s.order) {
 		x.ats = x.ats[:len(x.ats)-1]
 	}
-	if len(x.ats) > 0 {
-		at = x.ats[len(x.ats)-1]
+	if n := len(x.ats); n > 0 && (n == had || int(x.ats[n-1]) >= s.floor) {
+		at = x.ats[n-1]
 	}
 	for i := 0; i < len(x.makes) && at != none; i++ {
 		m := &x.makes[i]
@@ -292,10 +311,16 @@ func (s *search) loosen() bool {
 	return true
 }
 
-func (s *search) begin() {
-	last := map[string]int32{}
-	timed := !slices.ContainsFunc(s.h.Txns, func(t record.Transaction) bool { return !t.HasTimes })
-	for i := range s.h.Txns {
+// extend takes the transactions that the history has got since.
+func (s *search) extend() {
+	known := len(s.txns)
+	s.txns = append(s.txns, make([]searched, len(s.h.Txns)-known)...)
+	if known == 0 {
+		s.timed = !slices.ContainsFunc(s.h.Txns, func(t record.Transaction) bool { return !t.HasTimes })
+	}
+	s.coming, s.next = slices.Clone(s.coming[s.next:]), 0
+	fresh := len(s.coming)
+	for i := known; i < len(s.txns); i++ {
 		t, x := &s.h.Txns[i], &s.txns[i]
 		// Records stand nearly in the order of their ends.
 		*x = searched{start: int64(i - windowLeast), end: int64(i), previous: none, at: none, met: none,
@@ -304,10 +329,10 @@ func (s *search) begin() {
 			continue
 		}
 		s.coming = append(s.coming, int32(i))
-		if p, is := last[t.Session]; is && s.rules.Sessions {
+		if p, is := s.latest[t.Session]; is && s.rules.Sessions {
 			x.previous, x.start = p, max(x.start, int64(p))
 		}
-		if timed {
+		if s.timed {
 			x.start, x.end = t.Start, t.End
 		}
 		for a := range s.h.acts[i] {
@@ -317,26 +342,38 @@ func (s *search) begin() {
 			s.size++
 		}
 		if t.Status == record.Committed {
-			last[t.Session] = int32(i)
+			s.latest[t.Session] = int32(i)
 			s.undone++
 		}
 	}
-	s.least = min(windowLeast, 2*len(last))
-	if timed && !s.rules.RealTime {
-		s.putBefore()
+	s.least = min(windowLeast, 2*len(s.latest))
+	if s.timed && !s.rules.RealTime {
+		s.putBefore(s.coming[fresh:])
 	}
 	slices.SortFunc(s.coming, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.txns[a].start, s.txns[b].start), cmp.Compare(a, b))
 	})
+	s.w.grow()
+	s.places = append(s.places, make([]places, len(s.h.tables)-len(s.places))...)
+	for _, t := range s.h.tables {
+		p := &s.places[t.number]
+		more := make([]int32, len(t.rows)-len(p.named))
+		p.named, p.made, p.as = append(p.named, more...), append(p.made, more...), append(p.as, more...)
+		if s.rules.Starts {
+			p.wrote = append(p.wrote, slices.Repeat([]int32{none}, len(more))...)
+		}
+	}
 }
 
 // putBefore has whoever wrote what nobody else did start no later than those who read it.
-func (s *search) putBefore() {
-	writers := make([][]int32, len(s.h.tables)) // by version
+func (s *search) putBefore(txns []int32) {
+	s.writers = append(s.writers, make([][]int32, len(s.h.tables)-len(s.writers))...)
+	writers := s.writers
 	for _, t := range s.h.tables {
-		writers[t.number] = slices.Repeat([]int32{none}, len(t.versions))
+		w := &writers[t.number]
+		*w = append(*w, slices.Repeat([]int32{none}, len(t.versions)-len(*w))...)
 	}
-	for _, t := range s.coming {
+	for _, t := range txns {
 		for _, m := range s.h.makes(t) {
 			for n := range m.rows {
 				switch w := &writers[m.of.number][m.as(n)]; {
@@ -351,7 +388,7 @@ func (s *search) putBefore() {
 			}
 		}
 	}
-	for _, t := range s.coming {
+	for _, t := range txns {
 		for i := range s.h.acts[t] {
 			st := s.h.acts[t][i].statement
 			if st == nil || st.op.Kind != record.PredicateRead {

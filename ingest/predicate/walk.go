@@ -32,17 +32,29 @@ type same struct {
 	sum   uint64 // of their signs
 	sign  uint64 // of the version
 	count int32
+	asked int32 // how many of them are not left out
 	first int32
 	live  int32 // where the version stands in live
 }
 
 func (h *History) walk() *walk {
-	w := &walk{h: h, tables: make([]*now, len(h.tables)), own: map[*row]*version{}}
-	for _, t := range h.tables {
-		w.tables[t.number] = &now{of: t, held: make([]int32, len(t.rows)), next: make([]int32, len(t.rows)),
-			last: make([]int32, len(t.rows)), same: make([]same, len(t.versions)), indexes: map[int]*index{}}
-	}
+	w := &walk{h: h, own: map[*row]*version{}}
+	w.grow()
 	return w
+}
+
+// grow has room for the rows that there are.
+func (w *walk) grow() {
+	w.tables = append(w.tables, make([]*now, len(w.h.tables)-len(w.tables))...)
+	for _, t := range w.h.tables {
+		n := w.tables[t.number]
+		if n == nil {
+			n = &now{of: t, same: make([]same, len(t.versions)), indexes: map[int]*index{}}
+			w.tables[t.number] = n
+		}
+		more := make([]int32, len(t.rows)-len(n.held))
+		n.held, n.next, n.last = append(n.held, more...), append(n.next, more...), append(n.last, more...)
+	}
 }
 
 // holds is a row as the transaction in work finds it.
@@ -102,7 +114,7 @@ func (w *walk) alike(t *table, p *condition) iter.Seq[*same] {
 			return
 		}
 		x := n.indexes[p.column]
-		if x == nil {
+		if x == nil || x.isOld(len(t.versions)) {
 			x = t.index(p.column)
 			for _, version := range n.live {
 				x.add(version)
@@ -136,13 +148,13 @@ func (w *walk) matching(t *table, p *condition) iter.Seq[*row] {
 	}
 }
 
-// count is how many rows match a condition, for the transaction in work.
+// count is how many rows match a condition, for the transaction in work, but for those that are left out.
 func (w *walk) count(t *table, p *condition) (count int) {
 	for s := range w.alike(t, p) {
-		count += int(s.count)
+		count += int(s.asked)
 	}
 	for r, v := range w.own {
-		if r.of == t {
+		if r.of == t && r.sign != 0 {
 			if w.held(r).matched(p) {
 				count--
 			}
@@ -174,6 +186,7 @@ func (n *now) put(row, version int32) {
 			n.last[next] = last
 		}
 		s.sum -= sign
+		s.asked -= int32(sign & 1)
 		if s.count--; s.count == 0 {
 			moved := n.live[len(n.live)-1]
 			n.live[s.live], n.same[moved].live = moved, s.live
@@ -198,6 +211,7 @@ func (n *now) put(row, version int32) {
 		}
 	}
 	s.sum += sign
+	s.asked += int32(sign & 1)
 	if n.next[row], n.last[row] = s.first, none; s.first != none {
 		n.last[s.first] = row
 	}
@@ -236,7 +250,7 @@ func (h *History) suppose() {
 			(!st.isKnown || st.set != nil && len(st.set.columns()) < len(st.of.columns))
 	}
 	needed := false
-	for _, a := range h.statements() {
+	for _, a := range h.statements(0) {
 		needed = needed || unsaid(a.statement)
 	}
 	if !needed {

@@ -20,7 +20,7 @@ func (h *History) Ways(most int) iter.Seq[[]record.Transaction] {
 	txns := slices.Clone(h.Txns)
 	var choices []choice
 	ways := 1
-	for t, a := range h.statements() {
+	for t, a := range h.statements(0) {
 		st := a.statement
 		if st.op.Kind == record.PredicateRead {
 			continue
@@ -65,7 +65,7 @@ func (h *History) Ways(most int) iter.Seq[[]record.Transaction] {
 
 // everGiven are the rows that may match if predicate writes hit any rows of the table.
 func (t *table) everGiven(h *History, p *condition) []*row {
-	for _, a := range h.statements() {
+	for _, a := range h.statements(0) {
 		if st := a.statement; st.op.Kind == record.PredicateWrite && st.of == t && st.set.matched(p) {
 			return t.rows
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/frontier"
 	"github.com/isowatch/isowatch/window/segment"
@@ -56,12 +57,16 @@ type segments struct {
 	ticks  []tick
 	begun  int // len(fed) when the segment's own records began
 	looked int // how many of fed were decided when predicates were judged last
-	weight weights
-	before unknown        // what the engine before left open of the overlap
-	met    bits           // keys that the engine was told of, where that matters, by its number
-	fresh  []string       // scratch
-	refs   []frontier.Ref // scratch
-	reads  []int          // scratch
+	// running is an order that explains what predicates of the segment found, as far as that is decided; nil: none was
+	// found, and none is looked for before there are so many of fed as resumes says. added is how many of fed it has.
+	running        *predicate.Running
+	added, resumes int
+	weight         weights
+	before         unknown        // what the engine before left open of the overlap
+	met            bits           // keys that the engine was told of, where that matters, by its number
+	fresh          []string       // scratch
+	refs           []frontier.Ref // scratch
+	reads          []int          // scratch
 	// awaited are the values that reads of the seeds wait for, by the engine's number of the
 	// key: the least place of such a read in the stream's time.
 	awaited map[version.Key]map[record.Value]int64
@@ -183,6 +188,7 @@ func (s *segments) open() {
 	s.born.unique, s.born.attempts, s.born.listed, s.born.lost = s.unique, s.attempts, s.listed, slices.Clone(s.lost)
 	s.told = s.told[:0]
 	s.broken = make([]bool, len(s.cfg.Levels))
+	s.running, s.resumes = nil, 0
 	s.engine = s.newEngine()
 	s.met.clear()
 	clear(s.awaited)

@@ -1,0 +1,199 @@
+package predicate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Running is an order, as History.Order finds it, of a history that comes by and by. Each transaction is looked at when
+// it comes, and forgotten once others are far behind it in the order; what stays is what the tables hold. It is for one
+// goroutine.
+//
+//	Add, Add, …   Extend      Add, …   Extend   …   Holds
+//
+// The order is found as if all had been there at once, and what is found of it is looked at once more, statement by
+// statement, by an execution that is behind (check).
+type Running struct {
+	h       *History
+	s       *search
+	done    int // of the transactions, how many statements are understood
+	checked *walk
+	at      int       // how much of the order that has executed
+	wrote   [][]int32 // by table and row: who wrote it there, with starts
+	broken  bool
+}
+
+// NewRunning begins an order that keeps rules, in which what unasked has was not read. stop is asked often, as Read has
+// it.
+func NewRunning(rules Rules, unasked Unasked, stop func() bool) *Running {
+	h := newHistory(unasked, stop)
+	h.comes = true
+	return &Running{h: h, s: newSearch(h, rules), checked: h.walk()}
+}
+
+// Meet learns which tables have predicates, of a transaction that will be added: rows that are written before anybody
+// asks for them are known then.
+func (r *Running) Meet(t *record.Transaction) error {
+	for i := range t.Ops {
+		if err := r.h.findTable(t, i, nil); err != nil {
+			return err
+		}
+	}
+	if r.h.Unread != nil {
+		return r.h.Unread
+	}
+	return nil
+}
+
+// Add adds a transaction behind the others. It is an error if only the whole can be judged: there is something else than
+// rows of tables with predicates, or what predicate writes made is not said by the records. O(size of the record).
+func (r *Running) Add(t *record.Transaction) error {
+	if err := r.Meet(t); err != nil {
+		return err
+	}
+	h := r.h
+	if len(h.Txns) > 0 && t.HasTimes != h.Txns[0].HasTimes {
+		return errors.New("only some transactions have times")
+	}
+	x := record.Transaction{Session: h.kept(t.Session), ID: h.kept(t.ID), Start: t.Start, End: t.End, HasTimes: t.HasTimes,
+		Status: t.Status}
+	var acts []act
+	for i := range t.Ops {
+		if err := h.findRows(t, i, &acts); err != nil {
+			return fmt.Errorf("transaction %s, operation %d: %w", t.ID, i, err)
+		}
+	}
+	for i := range acts {
+		if st := acts[i].statement; st != nil {
+			if !st.isKnown {
+				return errors.New("it is not known which rows a predicate write hit")
+			}
+			st.op = &record.Op{Kind: st.op.Kind}
+		}
+	}
+	h.Txns, h.acts = append(h.Txns, x), append(h.acts, acts)
+	return nil
+}
+
+// Extend goes on with the order until the transaction that ended first of those that are not in it is not decided:
+// somebody may still come who ran beside it. nil: nobody comes any more. false: no order goes on, as far as was looked, or what there is can't be
+// judged; and so it stays.
+func (r *Running) Extend(isDecided func(t int) bool) bool {
+	if r.broken {
+		return false
+	}
+	r.broken = true
+	for _, t := range r.h.tables {
+		if t.isSet && len(t.columns) > t.known {
+			return false // what left none of the columns as it was may have
+		}
+	}
+	if r.h.complete(r.done) != nil {
+		return false
+	}
+	for ; r.done < len(r.h.Txns); r.done++ {
+		if r.h.Txns[r.done].Status == record.Aborted {
+			r.h.acts[r.done] = nil
+		}
+	}
+	r.s.extend()
+	r.broken = !r.s.run(isDecided) || !r.check(r.s.floor)
+	return !r.broken
+}
+
+// Holds tells whether all are in the order that committed, and it explains all that they found. Nothing may be added any
+// more.
+func (r *Running) Holds() bool {
+	return !r.broken && r.s.undone == 0 && r.check(len(r.s.order))
+}
+
+// check executes the order up to a place, and tells whether it explains what was found. What is behind it is forgotten.
+func (r *Running) check(to int) bool {
+	if r.at == to {
+		return true
+	}
+	s, w := r.s, r.checked
+	w.grow()
+	starting := make([][]verdict.TxnID, to-r.at)
+	if s.rules.Starts {
+		note := func(t int32) {
+			if ats := s.txns[t].ats; len(ats) > 0 {
+				if at := int(ats[len(ats)-1]) - r.at; at >= 0 && at < len(starting) {
+					starting[at] = append(starting[at], verdict.TxnID(t))
+				}
+			}
+		}
+		for _, e := range s.order[r.at:] {
+			note(int32(e.Txn))
+		}
+		for _, t := range s.open {
+			note(t)
+		}
+		for len(r.wrote) < len(r.h.tables) {
+			r.wrote = append(r.wrote, nil)
+		}
+		for _, t := range r.h.tables {
+			of := &r.wrote[t.number]
+			*of = append(*of, slices.Repeat([]int32{none}, len(t.rows)-len(*of))...)
+		}
+	} else {
+		for i, e := range s.order[r.at:to] {
+			starting[i] = []verdict.TxnID{e.Txn}
+		}
+	}
+	for ; r.at < to; r.at++ {
+		for _, t := range starting[0] {
+			if !s.txns[t].isUnasked && !w.explains(r.h.acts[t]) {
+				return false
+			}
+		}
+		starting = starting[1:]
+		t := s.order[r.at].Txn
+		for row, v := range writes(r.h.acts[t]) {
+			if s.rules.Starts {
+				by := &r.wrote[row.of.number][row.number]
+				if ats := s.txns[t].ats; *by != none && *by >= ats[len(ats)-1] && *by != int32(r.at) {
+					return false
+				}
+				*by = int32(r.at)
+			}
+			w.put(row, v)
+		}
+		if r.at < s.floor {
+			r.h.acts[t] = nil
+		}
+	}
+	return true
+}
+
+// explains tells whether operations find now what they found.
+func (w *walk) explains(acts []act) bool {
+	clear(w.own)
+	for i := range acts {
+		if st := acts[i].statement; st != nil {
+			asked := 0
+			for n, r := range st.rows {
+				if st.of.rows[r].sign != 0 {
+					if asked++; !w.finds(st, n) {
+						return false
+					}
+				}
+			}
+			if w.count(st.of, st.where) != asked {
+				return false
+			}
+		} else if a := &acts[i]; !a.isWrite && a.row.sign != 0 && w.holds(a.row) != a.made {
+			return false
+		}
+		if i+1 < len(acts) {
+			for r, v := range writes(acts[i : i+1]) {
+				w.own[r] = v
+			}
+		}
+	}
+	return true
+}
