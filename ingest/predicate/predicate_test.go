@@ -2,6 +2,8 @@ package predicate_test
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -336,6 +338,61 @@ func TestOrderOfWhatIsAsked(t *testing.T) {
 		}
 		if h.Order(predicate.Rules{Sessions: true, RealTime: true}) == nil {
 			t.Errorf("seed %d: none", seed)
+		}
+	}
+}
+
+// An order that goes on as transactions come is there where there is one of the whole, and explains what they found; not
+// where one of them did not find a row that was there.
+func TestRunning(t *testing.T) {
+	for _, c := range []struct {
+		at  generate.Level
+		of  generate.Workload
+		min verdict.Level
+	}{
+		{generate.SSER, generate.Predicates, verdict.SSER}, {generate.SER, generate.Predicates, verdict.SER}, {generate.SI, generate.Predicates, verdict.SI},
+		{generate.SSER, generate.Booking, verdict.SSER}, {generate.SI, generate.Unique, verdict.SI}, {generate.SSER, generate.Queue, verdict.SER},
+	} {
+		g, err := generate.New(generate.Config{Level: c.at, Workload: c.of, Transactions: 4000, Keys: 200, Operations: 1, AbortRate: 0.02, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		txns := slices.Collect(g.Transactions())
+		rules := predicate.Rules{Sessions: true, RealTime: c.min == verdict.SSER, Starts: c.min == verdict.SI}
+		for broken := range 4 {
+			if broken > 0 { // one row that a statement returned is taken out
+				txns = slices.Clone(txns)
+				for i := range txns {
+					x := &txns[(broken*1000+i)%len(txns)]
+					if len(x.Ops) == 0 {
+						continue
+					}
+					if op := &x.Ops[0]; op.Kind == record.PredicateRead && len(op.Value.Fields()) > 0 && x.Status == record.Committed {
+						rows := op.Value.Fields()
+						delete(rows, slices.Sorted(maps.Keys(rows))[0])
+						x.Ops = append([]record.Op{{Kind: op.Kind, Key: op.Key, Where: op.Where, Value: record.ObjectOf(rows)}}, x.Ops[1:]...)
+						break
+					}
+				}
+			}
+			r := predicate.NewRunning(rules, predicate.Unasked{}, func() bool { return false })
+			holds, behind := true, rand.New(rand.NewPCG(uint64(broken), 1))
+			for i := range txns {
+				if err := r.Meet(&txns[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range txns {
+				if err := r.Add(&txns[i]); err != nil {
+					t.Fatal(err)
+				}
+				if behind.IntN(40) == 0 && holds {
+					holds = r.Extend(func(t int) bool { return t < i-300 })
+				}
+			}
+			if holds = holds && r.Extend(nil) && r.Holds(); holds != (broken == 0) {
+				t.Errorf("%+v, with %d rows taken out: it holds: %v", c, broken, holds)
+			}
 		}
 	}
 }
