@@ -652,7 +652,7 @@ func (h *History) findMade(from int) (int, *act, error) {
 // make finds what a predicate write made of the rows it hit. What it does not write is written by the transaction
 // itself next, which says it too.
 func (h *History) make(st *statement, next []act, own map[*row]*version) error {
-	if st.of.isSet = st.of.isSet || st.set != nil; st.set == nil || len(st.set.columns()) == len(st.of.columns) {
+	if st.of.isSet = st.of.isSet || st.set != nil; st.set == nil || len(*st.set.shape) == len(st.of.columns) {
 		st.made, st.seen = nil, nil
 		return nil
 	}

@@ -247,7 +247,7 @@ const supposeMax = 1 << 26
 func (h *History) suppose() {
 	unsaid := func(st *statement) bool {
 		return st.op.Kind == record.PredicateWrite &&
-			(!st.isKnown || st.set != nil && len(st.set.columns()) < len(st.of.columns))
+			(!st.isKnown || st.set != nil && len(*st.set.shape) < len(st.of.columns))
 	}
 	needed := false
 	for _, a := range h.statements(0) {

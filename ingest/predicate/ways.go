@@ -28,7 +28,7 @@ func (h *History) Ways(most int) iter.Seq[[]record.Transaction] {
 		if st.isKnown {
 			continue
 		}
-		if st.set != nil && len(st.set.columns()) < len(st.of.columns) {
+		if st.set != nil && len(*st.set.shape) < len(st.of.columns) {
 			return nil
 		}
 		if &txns[t].Ops[0] == &h.Txns[t].Ops[0] {
