@@ -49,8 +49,8 @@ func (r *Running) Meet(t *record.Transaction) error {
 	return nil
 }
 
-// Add adds a transaction behind the others. It is an error if only the whole can be judged: there is something else than
-// rows of tables with predicates, or what predicate writes made is not said by the records. O(size of the record).
+// Add adds a transaction behind the others. It is an error if only the whole can be judged: there is something else
+// than rows of tables with predicates, or what predicate writes made is not said by the records. O(size of the record).
 func (r *Running) Add(t *record.Transaction) error {
 	if err := r.Meet(t); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (r *Running) Add(t *record.Transaction) error {
 }
 
 // Extend goes on with the order until the transaction that ended first of those that are not in it is not decided:
-// somebody may still come who ran beside it. nil: nobody comes any more. false: no order goes on, as far as was looked, or what there is can't be
-// judged; and so it stays.
+// somebody may still come who ran beside it. nil: nobody comes any more. false: no order goes on, as far as was looked,
+// or what there is can't be judged; and so it stays.
 func (r *Running) Extend(isDecided func(t int) bool) bool {
 	if r.broken {
 		return false
@@ -105,8 +105,8 @@ func (r *Running) Extend(isDecided func(t int) bool) bool {
 	return !r.broken
 }
 
-// Holds tells whether all are in the order that committed, and it explains all that they found. Nothing may be added any
-// more.
+// Holds tells whether all are in the order that committed, and it explains all that they found. Nothing may be added
+// any more.
 func (r *Running) Holds() bool {
 	return !r.broken && r.s.undone == 0 && r.check(len(r.s.order))
 }
