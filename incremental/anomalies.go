@@ -8,85 +8,124 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// readAnomaly reports a read that no level allows.
-func (r *resolver) readAnomaly(kind verdict.Kind, index ordinal, c cellID, writer verdict.TxnID) {
-	if r.h.txns.At(index).doubt == uncertain {
-		r.suspend(index, func() { r.readAnomaly(kind, index, c, writer) })
-		return
-	}
-	reader := r.h.txns.At(index).id
-	key := r.h.nameOf(r.h.cells.At(c).key)
-	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key,
-		Read:     r.h.place(index, c),
-		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
-	r.ev.showOtherReads(&v, index, c)
-	if cl := r.h.cells.At(c); kind == verdict.FutureRead || r.opt.Initial == record.InitialAny && r.h.unmade(cl) {
-		r.ev.showWriters(&v, c)
-		r.ev.showInitial(&v, cl.key)
-	}
-	if writer != verdict.NoTxn {
-		v.Txns = append(v.Txns, writer)
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: writer, Writes: []string{key}})
-	}
-	r.reportRead(v)
+// anomaly is a read that no level allows.
+type anomaly struct {
+	kind  verdict.Kind
+	index ordinal       // who read
+	cell  cellID        // what
+	by    verdict.TxnID // who wrote it, or whose list or appends it contradicts, or NoTxn
 }
 
-// reportRead sorts the exhibits of a violation and reports it.
-func (r *resolver) reportRead(v verdict.Violation) {
+// anomaly is one as a violation.
+func (ev *evidence) anomaly(a anomaly) (v verdict.Violation) {
+	switch a.kind {
+	case verdict.ThinAirRead:
+		v = ev.thinAir(a.index, a.cell)
+	case verdict.IncompatibleOrder:
+		v = ev.incompatible(a)
+	default:
+		v = ev.readAnomaly(a)
+	}
 	slices.SortFunc(v.Exhibits, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
-	r.out.report(v)
+	return v
 }
 
-// thinAir reports a read of a value that nobody wrote and that the key did not
-// hold at first: another reader saw it hold something else.
-func (r *resolver) thinAir(index ordinal, c cellID) {
-	if r.h.txns.At(index).doubt == uncertain {
-		r.suspend(index, func() { r.thinAir(index, c) })
-		return
+func (ev *evidence) readAnomaly(a anomaly) verdict.Violation {
+	reader, cl := ev.h.txns.At(a.index).id, ev.h.cells.At(a.cell)
+	key := ev.h.nameOf(cl.key)
+	v := verdict.Violation{Kind: a.kind, Level: weakestBroken(a.kind), Txns: []verdict.TxnID{reader}, Key: key,
+		Read:     ev.h.place(a.index, a.cell),
+		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
+	ev.showOtherReads(&v, a.index, a.cell)
+	if a.kind == verdict.FutureRead || ev.opt.Initial == record.InitialAny && ev.h.unmade(cl) {
+		ev.showWriters(&v, a.cell)
+		ev.showInitial(&v, cl.key)
 	}
-	cl := r.h.cells.At(c)
-	key := r.h.nameOf(cl.key)
-	reader := r.h.txns.At(index).id
+	if a.by != verdict.NoTxn {
+		v.Txns = append(v.Txns, a.by)
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: a.by, Writes: []string{key}})
+	}
+	return v
+}
+
+// thinAir is a read of a value that nobody wrote and that the key did not
+// hold at first: another reader saw it hold something else.
+func (ev *evidence) thinAir(index ordinal, c cellID) verdict.Violation {
+	cl := ev.h.cells.At(c)
+	key := ev.h.nameOf(cl.key)
+	reader := ev.h.txns.At(index).id
 	v := verdict.Violation{Kind: verdict.ThinAirRead, Level: verdict.G1, Txns: []verdict.TxnID{reader}, Key: key,
-		Read:     r.h.place(index, c),
+		Read:     ev.h.place(index, c),
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
-	if r.h.perKey.At(cl.key).isListKey() { // the read may follow an own append
+	if ev.h.perKey.At(cl.key).isListKey() { // the read may follow an own append
 		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}
-		v.Exhibits = append(v.Exhibits, r.h.perKey.At(cl.key).changes(key))
+		v.Exhibits = append(v.Exhibits, ev.h.perKey.At(cl.key).changes(key))
 		if cl.about&isList != 0 { // the other elements are not thin air
-			for _, el := range r.h.elementsOf(c).elements {
-				if w := r.h.cells.At(el).final; w != none {
-					v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: r.h.txns.At(w).id, Writes: []string{key}})
+			for _, el := range ev.h.elementsOf(c).elements {
+				if w := ev.h.cells.At(el).final; w != none {
+					v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: ev.h.txns.At(w).id, Writes: []string{key}})
 				}
 			}
 		}
 	}
-	if p := r.h.perKey.At(cl.key); r.h.isNothing(c) && p.written { // else it would be an empty list
+	if p := ev.h.perKey.At(cl.key); ev.h.isNothing(c) && p.written { // else it would be an empty list
 		v.Exhibits = append(v.Exhibits, p.changes(key))
 	}
-	r.ev.showOtherReads(&v, index, c)
-	r.ev.showWriters(&v, c)
-	r.ev.showInitial(&v, cl.key)
-	r.reportRead(v)
+	ev.showOtherReads(&v, index, c)
+	ev.showWriters(&v, c)
+	ev.showInitial(&v, cl.key)
+	return v
 }
 
-// divergence reports that slot and other read one version and both overwrote it
+// incompatible is two transactions whose lists of a key can't both be prefixes of one, or whose elements stand in an
+// order that one of them did not append.
+func (ev *evidence) incompatible(a anomaly) verdict.Violation {
+	reader, k := ev.h.txns.At(a.index).id, ev.h.cells.At(a.cell).key
+	key := ev.h.nameOf(k)
+	v := verdict.Violation{Kind: a.kind, Level: verdict.G1, Txns: []verdict.TxnID{reader, a.by}, Key: key, Read: -1,
+		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}, {Txn: a.by, All: []string{key}}}}
+	if c := ev.h.perKey.At(k).changer; c != reader && c != a.by { // it is a list
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: c, Writes: []string{key}})
+	}
+	return v
+}
+
+// divergence:  slot and other read one version and both overwrote it
 // (MTC, Definition of DIVERGENCE): one of the updates is lost.
-func (r *resolver) divergence(slot, other version.Slot, v version.ID) {
-	key := r.h.nameOf(r.g.main.tab.At(v).Key)
-	a, b := r.h.txnOf(other), r.h.txnOf(slot)
+func (ev *evidence) divergence(slot, other version.Slot, v version.ID) verdict.Violation {
+	key := ev.h.nameOf(ev.g.main.tab.At(v).Key)
+	a, b := ev.h.txnOf(other), ev.h.txnOf(slot)
 	viol := verdict.Violation{Kind: verdict.Divergence, Level: weakestBroken(verdict.Divergence),
 		Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
 			{From: a, To: b, Type: verdict.WW, Key: key, Why: verdict.ByCase},
 			{From: b, To: a, Type: verdict.RW, Key: key, Why: verdict.ByOverwrite},
 		}}
-	x := newExhibits(r.h, r.g.main)
+	x := newExhibits(ev.h, ev.g.main)
 	for _, s := range [2]version.Slot{other, slot} {
-		x.write(s, r.g.main.tab.At(v).Key)
-		x.read(s, r.g.main.tab.At(v).Key)
+		x.write(s, ev.g.main.tab.At(v).Key)
+		x.read(s, ev.g.main.tab.At(v).Key)
 	}
 	x.source(v) // slot's own read was withdrawn
 	viol.Exhibits = x.list()
-	r.out.report(viol)
+	return viol
+}
+
+// missed: slot late, which wrote the key of first too, did not see
+// first in what it read, though a list shows that first is before its own.
+func (ev *evidence) missed(late version.Slot, first version.ID) verdict.Violation {
+	k, w := ev.g.main.tab.At(first).Key, ev.g.main.tab.At(first).Writer
+	key := ev.h.nameOf(k)
+	a, b := ev.h.txnOf(late), ev.h.txnOf(w)
+	viol := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
+		Cycle: []verdict.Edge{
+			{From: a, To: b, Type: verdict.RW, Key: key, Why: verdict.ByList},
+			{From: b, To: a, Type: verdict.WW, Key: key, Why: verdict.ByList},
+		}}
+	x := newExhibits(ev.h, ev.g.main)
+	x.all(late, k)
+	x.write(w, k)
+	x.all(ev.h.txns.At(ev.h.listOf(k).reader).slot, k)
+	viol.Exhibits = x.list()
+	return viol
 }

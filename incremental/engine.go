@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/budget"
-	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -41,13 +40,14 @@ type Engine struct {
 	stop   *stopper
 	budget *budget.Budget // what all stages draw from; online so much is granted with each transaction
 
-	in   *intake     // records as numbers
-	h    *history    // what is known of them
-	r    *resolver   // whom reads are of
-	g    *graphs     // the polygraphs, and the levels that want one
-	weak *weakChecks // the levels that don't, or nil
-	ev   *evidence   // findings as violations
-	out  *output     // what is told
+	in     *intake     // records as numbers
+	h      *history    // what is known of them
+	r      *resolver   // whom reads are of
+	g      *graphs     // the polygraphs, and the levels that want one
+	weak   *weakChecks // the levels that don't, or nil
+	decide *decider    // when they are solved
+	ev     *evidence   // findings as violations
+	out    *output     // what is told
 
 	unadmitted []ordinal // taken in before the history's kind was known
 	overloaded bool      // stubs alone have made it Laden: nothing more is admitted
@@ -65,22 +65,6 @@ type waitingRead struct {
 	cell  cellID
 	by    int64 // the latest time its writer's record can carry
 }
-
-// restsMax is the most Ticks in a row that go without a search as others met their
-// budget.
-const restsMax = 64
-
-// restsSilent is up to how many a silence of the stream ends.
-const restsSilent = 4
-
-// defaultSpacing is Options.Spacing when Options give none. A search that is worth fewer
-// than spacedLeast transactions is made at every Tick; and every spacedTicks-th Tick
-// searches, so that nobody waits for long where few transactions come.
-const (
-	defaultSpacing = 128
-	spacedLeast    = 128
-	spacedTicks    = 8
-)
 
 // New makes an engine for levels, which are not empty.
 func New(opt Options) *Engine {
@@ -113,10 +97,11 @@ func New(opt Options) *Engine {
 	}
 	e.h.opt, e.h.reads, e.in = &e.opt, e.budget.Share(), newIntake(e.h)
 	e.g = &graphs{opt: &e.opt, h: e.h, budget: e.budget}
+	e.decide = &decider{opt: &e.opt, h: e.h, budget: e.budget}
 	e.ev = &evidence{opt: &e.opt, h: e.h, g: e.g, stop: e.stop}
 	e.out = &output{opt: &e.opt, h: e.h, ev: e.ev, nShared: map[verdict.Level]int{}, seen: map[string]bool{}}
 	e.r = &resolver{opt: &e.opt, h: e.h, g: e.g, ev: e.ev, out: e.out, stop: e.stop,
-		suspended: map[ordinal][]func(){}}
+		suspended: map[ordinal][]anomaly{}}
 	if old := opt.Spare; old != nil {
 		e.h.reuse(old.h)
 		e.in.touched = old.in.touched[:0]
@@ -268,7 +253,7 @@ func (e *Engine) stream(index ordinal) {
 		e.admitAll()
 		e.collectEarly()
 		e.dropWitness()
-		e.solveEarly()
+		e.decide.early(e.g.checks)
 	}
 	if e.h.untimed%untimedEvery == untimedEvery-1 && !e.h.txns.At(index).timed {
 		e.reconsider()
@@ -358,7 +343,7 @@ func (e *Engine) Tick(watermark int64) Output {
 	e.reconsider()
 	e.weak.tick(false)
 	for _, c := range e.g.checks {
-		e.solveInTurn(c)
+		e.decide.inTurn(c)
 	}
 	e.collect()
 	e.dropWitness()
@@ -367,7 +352,9 @@ func (e *Engine) Tick(watermark int64) Output {
 
 // SolveLeft solves what Ticks have left to later ones, and whom reads at weak levels are of: for when none comes.
 func (e *Engine) SolveLeft() Output {
-	e.solveLeft(restsMax)
+	if e.decide.left(e.g.checks, restsMax) {
+		e.collect()
+	}
 	e.dropWitness()
 	e.searchWriters()
 	return e.Found()
@@ -376,21 +363,10 @@ func (e *Engine) SolveLeft() Output {
 // SolveSilent solves what Ticks have left where it may be that none comes soon, but what has met its budget
 // again and again rests on: a stream with few records is silent after each.
 func (e *Engine) SolveSilent() Output {
-	e.solveLeft(restsSilent)
-	return e.Found()
-}
-
-func (e *Engine) solveLeft(rests int) {
-	any := false
-	for _, c := range e.g.checks {
-		if c.left && (c.rest == 0 || c.rests <= rests) {
-			e.solveAndRest(c)
-			any = true
-		}
-	}
-	if any {
+	if e.decide.left(e.g.checks, restsSilent) {
 		e.collect()
 	}
+	return e.Found()
 }
 
 // reconsider drops the use of times where too many transactions turn out to
@@ -434,72 +410,6 @@ func (e *Engine) Found() Output {
 func (e *Engine) collectEarly() {
 	if slices.ContainsFunc(e.g.checks, func(c *check) bool { return c.pruned && c.poly.Pending() > 0 }) {
 		e.collect()
-	}
-}
-
-// solveEarly solves, between Ticks, what is open where that has become much, also beside what the
-// last search cost. It costs little more in parts than all at once at the next Tick, and takes
-// less memory. What it finds is told then.
-func (e *Engine) solveEarly() {
-	for _, c := range e.g.checks {
-		if c.rest == 0 && c.poly.Unsettled() >= max(e.opt.SolveAt, c.cost/stepsForNew) && !c.poly.Budget.Ended() {
-			e.solveAndRest(c)
-		}
-	}
-}
-
-// stepsForNew is how many steps of a search a pair is worth that has come since.
-const stepsForNew = 8
-
-// solveInTurn is solve at a Tick: what is too hard is left alone for a while, the
-// longer the more often it was met, so that a stream is not held up by it; and what is much
-// until more has come.
-func (e *Engine) solveInTurn(c *check) {
-	switch {
-	case c.rest > 0:
-		c.rest--
-	case len(e.h.slotTx) < c.next && c.passed < spacedTicks-1:
-		c.passed++
-	default:
-		e.solveAndRest(c)
-		return
-	}
-	c.left = true
-}
-
-func (e *Engine) solveAndRest(c *check) {
-	e.solve(c)
-	c.rests = min(2*c.rests, restsMax)
-	switch {
-	case !c.budget:
-		c.rests = 0
-	case c.rests == 0:
-		c.rests = 1
-	}
-	c.rest = c.rests
-}
-
-func (e *Engine) solve(c *check) {
-	used := e.budget.Used()
-	defer func() {
-		c.cost = int(e.budget.Used() - used)
-		c.left, c.passed, c.next = false, 0, 0
-		if wait := c.poly.Repeated() * e.opt.Spacing / 1024; wait >= spacedLeast {
-			c.next = len(e.h.slotTx) + wait
-		}
-	}()
-	for c.budget = false; ; {
-		switch c.poly.Solve(e.opt.Conflicts) {
-		case sat.Sat:
-			return
-		case sat.Budget:
-			c.budget = true
-			return
-		case sat.Unsat: // reported and given up; the rest may still be open
-			if !e.opt.Online {
-				return
-			}
-		}
 	}
 }
 
@@ -572,7 +482,7 @@ func (e *Engine) closeOnline() {
 	e.r.ruleOutReaders()
 	e.weak.tick(true)
 	for _, c := range e.g.checks {
-		e.solve(c)
+		e.decide.solve(c)
 	}
 	e.collect()
 	e.dropWitness()
@@ -597,7 +507,7 @@ func (e *Engine) closeBatch() {
 	e.weak.tick(true)
 	for _, c := range e.g.checks {
 		if !e.out.broken(c.level, c.found) && e.stop.reason == verdict.NoReason && c.poly.Found == 0 {
-			e.solve(c)
+			e.decide.solve(c)
 		}
 	}
 	e.collect()

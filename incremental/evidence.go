@@ -309,6 +309,53 @@ func tellerOf(h *history, p *constraint.Polygraph, f *constraint.Violation) *tel
 	return &teller{h, p, f.Others, othersEdges}
 }
 
+// proof is a finding, and what proves it: what is said there, or, if that is not proved, everything.
+type proof struct {
+	*constraint.Violation
+	exhibits *exhibits
+	proved   bool
+}
+
+// prove looks for exhibits of f that prove it: those that it names if it counts as it is, else what breaks c's level by
+// itself.
+func (ev *evidence) prove(c *check, f *constraint.Violation, counts bool) proof {
+	x := ev.exhibited(c, f)
+	p := proof{f, x, counts && x.suffice(f)}
+	for i := 0; i < 3 && !p.proved && !ev.stop.halted(); i++ { // what it is of; the members, then those that they read from
+		if i > 0 {
+			x.everything()
+		} else if f.Whole {
+			continue
+		}
+		var shown *constraint.Violation
+		if shown, p.proved = ev.violated(c, x); shown != nil && f.Assumed && !c.timed {
+			// It rests on times that are no part of the level. What the exhibits show without them would be found as
+			// well, and is what is told.
+			p.Violation = shown
+			if y := ev.exhibited(c, shown); y.suffice(shown) {
+				p.exhibits = y
+			}
+		}
+	}
+	return p
+}
+
+// told is what a proof tells.
+func (ev *evidence) told(c *check, p proof) verdict.Violation {
+	v := ev.violation(c, p.Violation)
+	if !p.proved {
+		for id := range ev.h.indexOf {
+			v.Evidence = append(v.Evidence, verdict.TxnID(id))
+		}
+		return v
+	}
+	v.Exhibits = ev.withMakers(p.exhibits.list())
+	for _, ex := range v.Exhibits {
+		v.Evidence = append(v.Evidence, ex.Txn)
+	}
+	return v
+}
+
 // violated checks the exhibits by themselves at c's level, and tells what is found in them. What the search does not
 // show within a budget that is small beside that of a whole history is not shown.
 func (ev *evidence) violated(c *check, x *exhibits) (*constraint.Violation, bool) {

@@ -94,7 +94,7 @@ func (r *resolver) decideList(index ordinal, c cellID) {
 			r.wait(index, c) // for who emptied it between
 			return
 		}
-		r.incompatible(index, lk.reader, k)
+		r.anomaly(verdict.IncompatibleOrder, index, c, r.h.txns.At(lk.reader).id)
 		return
 	}
 	if !r.wellFormed(index, c, l) {
@@ -131,11 +131,11 @@ func (r *resolver) decideList(index ordinal, c cellID) {
 func (r *resolver) decideTwice(index ordinal, c cellID, l *list) bool {
 	for _, el := range l.twice {
 		if w := r.h.cells.At(el).final; w != none {
-			r.readAnomaly(verdict.DuplicateElements, index, c, r.h.txns.At(w).id)
+			r.anomaly(verdict.DuplicateElements, index, c, r.h.txns.At(w).id)
 			return true
 		}
 		if o := r.h.others(el); o.aborted != verdict.NoTxn && r.h.finallyAborted(index, o) {
-			r.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+			r.anomaly(verdict.AbortedRead, index, c, o.aborted)
 			return true
 		}
 	}
@@ -158,12 +158,12 @@ func (r *resolver) judgeLists() {
 			continue
 		}
 		if r.g.plain { // no others are kept
-			r.thinAir(p.reader, p.initial)
+			r.anomaly(verdict.ThinAirRead, p.reader, p.initial, verdict.NoTxn)
 			continue
 		}
 		for reader := range r.g.main.tab.Readers(r.g.initialVersion(k)) {
 			if c := r.h.readCell(r.h.slotTx[reader], k); c == p.initial {
-				r.thinAir(r.h.slotTx[reader], c)
+				r.anomaly(verdict.ThinAirRead, r.h.slotTx[reader], c, verdict.NoTxn)
 			}
 		}
 	}
@@ -188,15 +188,14 @@ func (r *resolver) ruleOutReaders() {
 	for before := -1; before != len(r.doubtful); {
 		before = len(r.doubtful)
 		r.doubtful = slices.DeleteFunc(r.doubtful, func(read pendingRead) bool {
-			out := slices.ContainsFunc(r.h.elementsOf(read.cell).elements, func(el cellID) bool {
-				w := r.h.cells.At(el).final
-				return w != none && len(r.suspended[w]) > 0
-			})
-			if out {
-				r.blocked--
-				r.suspend(read.index, func() {})
+			for _, el := range r.h.elementsOf(read.cell).elements {
+				if w := r.h.cells.At(el).final; w != none && len(r.suspended[w]) > 0 {
+					r.blocked--
+					r.anomaly(verdict.AbortedRead, read.index, read.cell, r.h.txns.At(w).id)
+					return true
+				}
 			}
-			return out
+			return false
 		})
 	}
 }
@@ -209,7 +208,7 @@ func (r *resolver) readElse(index ordinal, c cellID) {
 	case r.h.mayCome():
 		r.wait(index, c)
 	default:
-		r.thinAir(index, c)
+		r.anomaly(verdict.ThinAirRead, index, c, verdict.NoTxn)
 	}
 }
 
@@ -223,7 +222,7 @@ func (r *resolver) appendersKnown(index ordinal, c cellID, l *list) bool {
 		o := r.h.others(el)
 		switch {
 		case cl.final == index:
-			r.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+			r.anomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 			return false
 		case cl.final != none:
 			if !r.h.arrived(cl.final) {
@@ -240,13 +239,13 @@ func (r *resolver) appendersKnown(index ordinal, c cellID, l *list) bool {
 				return false
 			}
 		case o.aborted != verdict.NoTxn && r.h.finallyAborted(index, o):
-			r.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+			r.anomaly(verdict.AbortedRead, index, c, o.aborted)
 			return false
 		case r.h.mayCome():
 			r.wait(index, el)
 			return false
 		case complete && o.aborted == verdict.NoTxn:
-			r.thinAir(index, c)
+			r.anomaly(verdict.ThinAirRead, index, c, verdict.NoTxn)
 			return false
 		}
 	}
@@ -270,10 +269,10 @@ func (r *resolver) wellFormed(index ordinal, c cellID, l *list) bool {
 		switch {
 		case m == len(own):
 		case m == 0:
-			r.incompatible(index, w, r.h.cells.At(c).key)
+			r.anomaly(verdict.IncompatibleOrder, index, c, r.h.txns.At(w).id)
 			return false
 		default:
-			r.readAnomaly(verdict.IntermediateRead, index, c, r.h.txns.At(w).id)
+			r.anomaly(verdict.IntermediateRead, index, c, r.h.txns.At(w).id)
 			return false
 		}
 		i += m
@@ -311,7 +310,7 @@ func (r *resolver) succeed(prev, v version.ID) {
 	for _, s := range r.g.strands {
 		if late, first, clash := s.follow(prev, v); clash && !s.loose && !told {
 			told = true
-			r.missed(s.tab.At(late).Writer, first)
+			r.out.report(r.ev.missed(s.tab.At(late).Writer, first))
 		}
 	}
 }
@@ -336,41 +335,4 @@ func (r *resolver) anchor(k version.Key) {
 	if r.weak != nil {
 		r.weak.Anchored(k)
 	}
-}
-
-// missed reports that slot late, which wrote the key of first too, did not see
-// first in what it read, though a list shows that first is before its own.
-func (r *resolver) missed(late version.Slot, first version.ID) {
-	k, w := r.g.main.tab.At(first).Key, r.g.main.tab.At(first).Writer
-	key := r.h.nameOf(k)
-	a, b := r.h.txnOf(late), r.h.txnOf(w)
-	viol := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
-		Cycle: []verdict.Edge{
-			{From: a, To: b, Type: verdict.RW, Key: key, Why: verdict.ByList},
-			{From: b, To: a, Type: verdict.WW, Key: key, Why: verdict.ByList},
-		}}
-	x := newExhibits(r.h, r.g.main)
-	x.all(late, k)
-	x.write(w, k)
-	x.all(r.h.txns.At(r.h.listOf(k).reader).slot, k)
-	viol.Exhibits = x.list()
-	r.out.report(viol)
-}
-
-// incompatible reports two transactions whose lists of k can't both be prefixes
-// of one, or whose elements stand in an order that one of them did not append.
-func (r *resolver) incompatible(index, other ordinal, k version.Key) {
-	if r.h.txns.At(index).doubt == uncertain {
-		r.suspend(index, func() { r.incompatible(index, other, k) })
-		return
-	}
-	a, b := r.h.txns.At(index).id, r.h.txns.At(other).id
-	key := r.h.nameOf(k)
-	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Level: verdict.G1, Txns: []verdict.TxnID{a, b}, Key: key,
-		Read:     -1,
-		Exhibits: []verdict.Exhibit{{Txn: a, All: []string{key}}, {Txn: b, All: []string{key}}}}
-	if c := r.h.perKey.At(k).changer; c != a && c != b { // it is a list
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: c, Writes: []string{key}})
-	}
-	r.reportRead(v)
 }

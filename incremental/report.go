@@ -59,9 +59,8 @@ func (e *Engine) collectOnce() {
 	}
 }
 
-// judge decides whether what the polygraph found breaks check c, and with which
-// evidence. What rests on times that are no part of the level only counts if the records without them
-// say so too; if the transactions of the proof don't, the whole history is read again.
+// judge decides whether what the polygraph found breaks check c. What rests on times that are no part of the level only
+// counts if evidence proves it without them; else it is refuted, and the whole history is read again without times.
 func (e *Engine) judge(c *check, f *constraint.Violation) {
 	if !e.out.applies(c.level) || e.opt.Bare && !e.opt.Online && e.out.broken(c.level, c.found) {
 		return
@@ -80,51 +79,21 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		c.partly = true
 		return
 	}
-	x := e.ev.exhibited(c, f)
-	proved := counts && x.suffice(f)
-	var shown *constraint.Violation
-	for i := 0; i < 3 && !proved && !e.stop.halted(); i++ { // what it is of; the members, then those that they read from
-		if i > 0 {
-			x.everything()
-		} else if f.Whole {
-			continue
-		}
-		shown, proved = e.ev.violated(c, x)
-	}
-	if !proved && !counts {
+	p := e.ev.prove(c, f, counts)
+	_, violated := e.out.sharedOf(c.level)
+	switch {
+	case !counts && !p.proved:
 		c.notRealTime = true   // times alone say violated
 		if e.h.first != none { // what it would be read again from is not all
 			c.unproved++
 		} else {
 			e.retreat(c, f)
 		}
-		return
-	}
-	if _, violated := e.out.sharedOf(c.level); violated && !proved {
+	case violated && !p.proved:
 		c.poly.Unexplained++ // it may follow only from what was read: a transaction took effect that can't have
-		return
-	}
-	if shown != nil && f.Assumed && !c.timed {
-		// It rests on times that are no part of the level. What the exhibits show without them would be found as well,
-		// and is what is told.
-		f = shown
-		if y := e.ev.exhibited(c, f); y.suffice(f) {
-			x = y
-		}
-	}
-	v := e.ev.violation(c, f)
-	switch {
-	case proved:
-		v.Exhibits = e.ev.withMakers(x.list())
 	default:
-		for id := range e.h.indexOf {
-			v.Evidence = append(v.Evidence, verdict.TxnID(id))
-		}
+		e.out.tell(c, e.ev.told(c, p))
 	}
-	for _, ex := range v.Exhibits {
-		v.Evidence = append(v.Evidence, ex.Txn)
-	}
-	e.out.tell(c, v)
 }
 
 // retreat reads the history again without what only times say of c: without the clocks of the sessions that f rests on,
@@ -140,7 +109,7 @@ func (e *Engine) retreat(c *check, f *constraint.Violation) {
 	}
 	for _, k := range e.g.checks {
 		if pruned(k) && (e.opt.Online || !e.out.broken(k.level, k.found)) {
-			e.solve(k)
+			e.decide.solve(k)
 		}
 	}
 }

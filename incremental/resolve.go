@@ -22,15 +22,27 @@ type resolver struct {
 	out  *output
 	stop *stopper
 
-	waiting    []waitingRead        // reads whose writer has not come, oldest first
-	looked     int                  // how many of them giveUp has looked at
-	deferred   []pendingRead        // batch: reads that wait until all candidates are admitted
-	blocked    int                  // reads that could not be decided
-	atClose    []pendingRead        // reads that only the end of the input decides
-	doubtful   []pendingRead        // of these, by transactions that may not have taken effect
-	unanchored []waitingRead        // the first lists read of keys that are not anchored, oldest first
-	suspended  map[ordinal][]func() // what uncertain transactions broke, if they took effect
-	repeatsDue bool                 // lists that were read again are being decided
+	waiting    []waitingRead         // reads whose writer has not come, oldest first
+	looked     int                   // how many of them giveUp has looked at
+	deferred   []pendingRead         // batch: reads that wait until all candidates are admitted
+	blocked    int                   // reads that could not be decided
+	atClose    []pendingRead         // reads that only the end of the input decides
+	doubtful   []pendingRead         // of these, by transactions that may not have taken effect
+	unanchored []waitingRead         // the first lists read of keys that are not anchored, oldest first
+	suspended  map[ordinal][]anomaly // what uncertain transactions broke, if they took effect
+	repeatsDue bool                  // lists that were read again are being decided
+}
+
+// anomaly reports a read that no level allows. One of a transaction that may not have taken effect is kept until it is
+// known that it did: else it did not.
+func (r *resolver) anomaly(kind verdict.Kind, index ordinal, c cellID, by verdict.TxnID) {
+	a := anomaly{kind, index, c, by}
+	if r.h.txns.At(index).doubt == uncertain {
+		r.suspended[index] = append(r.suspended[index], a)
+		r.impossible(index, verdict.G1)
+		return
+	}
+	r.out.report(r.ev.anomaly(a))
 }
 
 // admit gives a transaction to the strands, its predecessors in the order of
@@ -109,13 +121,6 @@ func (r *resolver) judgeFaults(index ordinal) {
 		r.out.report(f.v)
 	}
 	delete(r.h.faults, index)
-}
-
-// suspend: index, which is uncertain, can't have taken effect, or it is as report
-// says.
-func (r *resolver) suspend(index ordinal, report func()) {
-	r.suspended[index] = append(r.suspended[index], report)
-	r.impossible(index, verdict.G1)
 }
 
 // impossible: an uncertain transaction can't have taken effect, by what breaks
@@ -278,8 +283,8 @@ func (r *resolver) tookEffect(w ordinal, by pendingRead) {
 		r.settleClaims(w)
 		r.settleDoubts(w)
 		r.judgeFaults(w)
-		for _, report := range r.suspended[w] {
-			report()
+		for _, a := range r.suspended[w] {
+			r.out.report(r.ev.anomaly(a))
 		}
 		delete(r.suspended, w)
 	} else if r.opt.Online {
@@ -423,10 +428,10 @@ func (r *resolver) notInitial(index ordinal, c cellID) {
 		return
 	}
 	if r.h.cells.At(c).final == index {
-		r.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+		r.anomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 		return
 	}
-	r.thinAir(index, c)
+	r.anomaly(verdict.ThinAirRead, index, c, verdict.NoTxn)
 }
 
 // settleClaims: index, which read initial values, is in the history.
@@ -457,19 +462,19 @@ func (r *resolver) absent(index ordinal, c cellID) {
 	case complete && r.h.turnsOut(c):
 		r.atClose = append(r.atClose, pendingRead{index, c})
 	case o.interOf(index) != none:
-		r.readAnomaly(verdict.IntermediateRead, index, c, r.h.txns.At(o.interOf(index)).id)
+		r.anomaly(verdict.IntermediateRead, index, c, r.h.txns.At(o.interOf(index)).id)
 	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !r.h.maybeRetried(index, o):
-		r.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+		r.anomaly(verdict.AbortedRead, index, c, o.aborted)
 	case !complete || o.aborted != verdict.NoTxn: // an unseen writer, here too
 	case o.inter == index || cl.final == index && !r.h.holdsInitial(cl):
-		r.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+		r.anomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 	case r.opt.Initial == record.InitialAny && r.tookOwnForInitial(index, c):
 	case r.h.emptyList(c) && r.opt.Initial == record.InitialZero && cl.about&isNull != 0 && !r.h.perKey.At(cl.key).surely:
 		r.block(index, c) // only if who read the empty list took effect it is one
 	case r.h.emptyList(c) && (r.opt.Initial == record.InitialAbsent || r.becomesInitial(index, c)):
 		r.readInitial(index, c)
 	default:
-		r.thinAir(index, c)
+		r.anomaly(verdict.ThinAirRead, index, c, verdict.NoTxn)
 	}
 }
 
@@ -485,7 +490,7 @@ func (r *resolver) tookOwnForInitial(index ordinal, c cellID) bool {
 	}
 	reader, own := p.reader, p.initial
 	p.reader, p.initial = index, c
-	r.readAnomaly(verdict.FutureRead, reader, own, verdict.NoTxn)
+	r.anomaly(verdict.FutureRead, reader, own, verdict.NoTxn)
 	return true
 }
 
@@ -529,9 +534,9 @@ func (r *resolver) read(index ordinal, c cellID, v version.ID) {
 		switch {
 		case !first:
 		case s.readOf(s.tab.At(other).Writer, s.tab.At(v).Key) != v: // a list shows it
-			r.missed(slot, other)
+			r.out.report(r.ev.missed(slot, other))
 		default:
-			r.divergence(slot, s.tab.At(other).Writer, v)
+			r.out.report(r.ev.divergence(slot, s.tab.At(other).Writer, v))
 		}
 	}
 }
