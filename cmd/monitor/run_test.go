@@ -11,7 +11,7 @@ import (
 // TestStatusOfAStore: what a person has to change is status 2, in monitor run as in
 // monitor store.
 func TestStatusOfAStore(t *testing.T) {
-	for err, want := range map[error]int{store.ErrOlder: exitUnusable, store.ErrNewer: exitUnusable, store.ErrForeign: exitUnusable,
+	for err, want := range map[error]int{store.ErrLayout: exitUnusable, store.ErrForeign: exitUnusable,
 		store.ErrDamaged: exitUnusable, store.ErrFull: exitEnvironment, store.ErrLocked: exitEnvironment,
 		store.ErrStuck: exitEnvironment} {
 		err = fmt.Errorf("store x: %w", err)

@@ -49,7 +49,7 @@ func onePath(args []string) string {
 // storeFailure gives an error of the store its exit status: what it is or holds is
 // 2, what the machine did is 4.
 func storeFailure(err error) error {
-	for _, is := range []error{store.ErrForeign, store.ErrNewer, store.ErrOlder, store.ErrDamaged} {
+	for _, is := range []error{store.ErrForeign, store.ErrLayout, store.ErrDamaged} {
 		if errors.Is(err, is) {
 			return unusable(err)
 		}

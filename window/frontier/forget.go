@@ -125,9 +125,6 @@ func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 		}
 	}
 	f.wide = f.wide || f.table.bytes > WideBytes
-	if !f.opt.Spilling {
-		f.evict()
-	}
 }
 
 // fetchWritten fetches the keys that the transaction at hand wrote.
@@ -169,11 +166,8 @@ func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
 	}
 	slot, ok := f.table.find(k.key)
 	if !ok {
-		switch {
-		case f.gone: // what the disk has may be anything, and will be lost
+		if f.gone { // what the disk has may be anything, and will be lost
 			st |= stateMask
-		case f.lost:
-			st |= Lossy
 		}
 		if len(n.raw) > bodyMost {
 			n.raw = nil

@@ -17,15 +17,11 @@ type Options struct {
 	MaxPerKey int
 	// MaxKeys and MaxBytes (of keys and versions, and 24 a key) bound what stays in memory, but
 	// that MinKeys keys stay, as long as the frontier has never taken more than
-	// WideBytes. 0 means no bound. With Spilling the bounds are exceeded by what was asked
-	// for since Begin.
+	// WideBytes. 0 means no bound. What is beyond them Spill gives; what was asked for since
+	// Begin exceeds them.
 	MaxKeys  int
 	MaxBytes int64
 	MinKeys  int
-	// Spilling says that Spill is called and what it gives is kept. Otherwise
-	// what does not fit in memory is forgotten, and every key that is not in
-	// memory is Lossy from then on.
-	Spilling bool
 }
 
 // WideBytes is up to how many bytes, of keys and versions, All gives all there is: a few
@@ -90,7 +86,6 @@ type Stats struct {
 	Superseded uint64 // versions that were proved older than another
 	Dropped    uint64 // versions of keys that had more than MaxPerKey, or too large ones
 	Unreadable uint64 // writes that aborted or that their transaction overwrote itself
-	Evicted    uint64 // keys forgotten because they did not fit in memory (without Spilling)
 	Spilled    uint64 // keys that went to disk
 	Read       uint64 // keys that were read back
 }
@@ -101,10 +96,9 @@ type Frontier struct {
 	table    table
 	folded   uint64 // transactions forgotten; the last one's number
 	versions int
-	// gone: keys may be on disk. lost: keys that are not in memory, nor on disk
-	// if any may be there, are Lossy. opaque: a forgotten predicate write of which
-	// it is not known what it hit may have written anything.
-	gone, lost, opaque bool
+	// gone: keys may be on disk. opaque: a forgotten predicate write of which it is not known what it hit may have
+	// written anything.
+	gone, opaque bool
 	// wide: it has taken more than WideBytes at some time, by what was forgotten alone: that
 	// does not depend on where keys are, as none has left memory before.
 	wide  bool
@@ -149,7 +143,7 @@ func (f *Frontier) Total() int { return f.total }
 func (f *Frontier) State(key string) State {
 	slot, ok := f.table.find(key)
 	if !ok {
-		if f.lost || f.gone || f.opaque {
+		if f.gone || f.opaque {
 			return Lossy
 		}
 		return 0

@@ -25,7 +25,7 @@ func FuzzRestore(f *testing.F) {
 	for _, n := range []int{0, 1, 40} {
 		f.Add(snapshotOf(filled(Options{}, n)))
 	}
-	g := filled(Options{Spilling: true, MaxKeys: 4}, 20)
+	g := filled(Options{MaxKeys: 4}, 20)
 	kvs := g.Spill(5)
 	g.Gone(nil)
 	for _, kv := range kvs[:2] {
@@ -61,7 +61,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(bytes.Clone(g.table.body(g.table.at(slot))))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		g := filled(Options{Spilling: true}, 60)
+		g := filled(Options{}, 60)
 		g.gone = true
 		key := "key 99"
 		if len(b) > 3 && check(b, 60) {
@@ -92,8 +92,8 @@ func TestCutSnapshots(t *testing.T) {
 // A value that is damaged, of another key or of a time to come is an error, and
 // nothing has changed.
 func TestDamagedAnswers(t *testing.T) {
-	g := filled(Options{Spilling: true, MaxKeys: 1}, 60)
-	early, err := Restore(Options{Spilling: true}, snapshotOf(g))
+	g := filled(Options{MaxKeys: 1}, 60)
+	early, err := Restore(Options{}, snapshotOf(g))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -230,9 +230,9 @@ func TestFrontierIsItsModel(t *testing.T) {
 		opt := Options{DB: "orders", MaxSkew: int64(rng.IntN(10)), MaxPerKey: 1 + rng.IntN(4)}
 		switch seed % 4 {
 		case 1:
-			opt.Spilling, opt.MaxKeys = true, 1+rng.IntN(20)
+			opt.MaxKeys = 1 + rng.IntN(20)
 		case 3:
-			opt.Spilling, opt.MaxBytes, opt.MinKeys = true, 1+int64(rng.IntN(2000)), rng.IntN(3)
+			opt.MaxBytes, opt.MinKeys = 1+int64(rng.IntN(2000)), rng.IntN(3)
 		}
 		w := world{t: t, seed: seed, rng: rng, opt: opt, m: newModel(opt), f: New(opt), disk: map[string][]byte{}}
 		w.live(400)
@@ -319,7 +319,7 @@ func (w *world) spill() {
 	if r, err := Restore(w.opt, snapshotOf(w.f)); err != nil || len(r.Needs(nil, asked...)) > 0 {
 		w.t.Fatalf("seed %d: after a restart %v are needed, but were known before; error %v", w.seed, r.Needs(nil, asked...), err)
 	}
-	if s := w.f.Stats(); w.opt.Spilling && s.Keys > len(asked) && w.f.over(s.Keys, s.Bytes) {
+	if s := w.f.Stats(); s.Keys > len(asked) && w.f.over(s.Keys, s.Bytes) {
 		w.t.Fatalf("seed %d: too much stays in memory: %+v", w.seed, s)
 	}
 }
@@ -374,7 +374,7 @@ func TestForgottenUnasked(t *testing.T) {
 	w := func(key string, n int64) *record.Transaction {
 		return &record.Transaction{Session: "s", ID: fmt.Sprint(n), Ops: []record.Op{{Kind: record.Write, Key: key, Value: record.Int(n)}}}
 	}
-	f := New(Options{Spilling: true, MaxKeys: 1})
+	f := New(Options{MaxKeys: 1})
 	f.Forget(w("x", 1), 1)
 	f.Forget(w("y", 2), 2)
 	f.Spill(1)
@@ -408,7 +408,7 @@ func (w *world) ask() {
 	w.askByRefs(some)
 	if all, ok := w.f.All(1000); ok {
 		same(w.t, fmt.Sprintf("seed %d: all stubs", w.seed), all, w.m.stubs(w.m.keys()...))
-	} else if !w.opt.Spilling {
+	} else if w.opt.MaxKeys == 0 && w.opt.MaxBytes == 0 {
 		w.t.Fatalf("seed %d: not all keys are in memory", w.seed)
 	}
 	versions := 0
@@ -468,7 +468,7 @@ func (w *world) askByRefs(keys []string) {
 
 // Of a key more than fits in a store's value is not kept: the oldest goes, or all.
 func TestLargeVersions(t *testing.T) {
-	f := New(Options{Spilling: true, MaxKeys: 1})
+	f := New(Options{MaxKeys: 1})
 	for i, size := range []int{20, 30, 10, 70, 5} {
 		x := record.Transaction{Session: fmt.Sprint("s", i), ID: fmt.Sprint(i), Status: record.Unknown, Ops: []record.Op{
 			{Kind: record.Write, Key: "x", Value: record.String(strings.Repeat("v", size<<10))}}}

@@ -3,7 +3,6 @@ package frontier
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/isowatch/isowatch/internal/wire"
@@ -11,20 +10,17 @@ import (
 
 // A snapshot is
 //
-//	form       byte
 //	flags, counters
 //	bodies     their number; each its length·2, plus 1 if the disk has the same, and its bytes
 //
 // Bodies come in the order of their slots. Who keeps it has a checksum.
 
-const snapshotForm = 3
-
 // code lists all but the bodies.
 func (f *Frontier) code(c *wire.Coder, bodies *uint64) {
 	total := uint64(f.total)
-	c.Flags(&f.gone, &f.lost, &f.opaque, &f.wide)
-	c.Uints(&f.folded, &total, &f.stats.Superseded, &f.stats.Dropped, &f.stats.Unreadable, &f.stats.Evicted,
-		&f.stats.Spilled, &f.stats.Read, bodies)
+	c.Flags(&f.gone, &f.opaque, &f.wide)
+	c.Uints(&f.folded, &total, &f.stats.Superseded, &f.stats.Dropped, &f.stats.Unreadable, &f.stats.Spilled,
+		&f.stats.Read, bodies)
 	f.total = int(total)
 }
 
@@ -33,7 +29,7 @@ func (f *Frontier) code(c *wire.Coder, bodies *uint64) {
 //
 // Cost: O(keys in memory).
 func (f *Frontier) Snapshot(to io.Writer) error {
-	c, bodies := wire.Coder{B: []byte{snapshotForm}}, uint64(f.table.count)
+	c, bodies := wire.Coder{}, uint64(f.table.count)
 	f.code(&c, &bodies)
 	b := c.B
 	for slot := range f.table.slots {
@@ -65,15 +61,8 @@ var errDamaged = errors.New("frontier: the snapshot is damaged: rebuild the stor
 
 // Restore makes the frontier that gave the snapshot.
 func Restore(opt Options, snapshot []byte) (*Frontier, error) {
-	if len(snapshot) == 0 {
-		return nil, errDamaged
-	}
-	if snapshot[0] != snapshotForm {
-		return nil, fmt.Errorf("frontier: the snapshot is of form %d, but this version of the monitor reads form %d",
-			snapshot[0], snapshotForm)
-	}
 	f := New(opt)
-	if !f.load(snapshot[1:]) {
+	if !f.load(snapshot) {
 		return nil, errDamaged
 	}
 	return f, nil

@@ -210,9 +210,6 @@ func drawForgetting(rng *rand.Rand, n int, h oracle.Options) forgetting {
 		engine: incremental.Options{Initial: h.Initial, Coverage: h.Coverage, Sessions: h.Sessions, Clock: h.Clock, MaxSkew: h.MaxSkew,
 			UniqueValues: true, UnseenUnique: true, Online: true},
 	}
-	if rng.IntN(4) == 0 {
-		g.options.MaxKeys = 1
-	}
 	for at := 1 + rng.IntN(max(1, n-1)); at < n; at += 1 + rng.IntN(n) {
 		g.cuts = append(g.cuts, at)
 	}

@@ -20,21 +20,6 @@ func (f *Frontier) over(keys int, bytes int64) bool {
 		bytes+keyBytes*int64(keys) > f.opt.MaxBytes && (f.wide || keys > max(1, f.opt.MinKeys))
 }
 
-// evict forgets keys not written for long that do not fit, where nothing keeps
-// them. The last key stays.
-func (f *Frontier) evict() {
-	for f.table.count > 1 && f.over(f.table.count, f.table.bytes) {
-		slot, _, ok := f.table.pass()
-		if !ok {
-			continue
-		}
-		f.remove(slot)
-		f.total--
-		f.stats.Evicted++
-		f.lost = true
-	}
-}
-
 func (f *Frontier) remove(slot uint32) {
 	body := f.table.body(f.table.at(slot))
 	f.versions -= int(body[1])
@@ -69,9 +54,6 @@ func (f *Frontier) Spill(max int) []KV {
 		f.table.at(slot).flags &^= flagGiven
 	}
 	f.given = f.given[:0]
-	if !f.opt.Spilling {
-		return nil
-	}
 	var out []KV
 	keys, bytes := f.table.count, f.table.bytes
 	// In the first round the hand may find nothing but what was just written.
@@ -134,9 +116,6 @@ func (f *Frontier) Spilled() bool { return f.gone }
 // before anything else is asked about them, or a write of them is forgotten. The
 // others stay in memory until the next Begin, as do those that are answered.
 func (f *Frontier) Needs(dst []string, keys ...string) []string {
-	if !f.opt.Spilling && !f.gone {
-		return dst
-	}
 	for _, key := range keys {
 		if slot, ok := f.table.find(key); ok {
 			f.use(slot)
@@ -172,11 +151,7 @@ func (f *Frontier) Answer(key string, value []byte) error {
 // answer takes in what the disk has of a key that is not in memory.
 func (f *Frontier) answer(key string, value []byte) {
 	if len(value) == 0 { // remembered, so as not to be asked for again
-		var st State
-		if f.lost {
-			st = Lossy
-		}
-		f.buf = appendHead(f.buf[:0], st, key)
+		f.buf = appendHead(f.buf[:0], 0, key)
 		value = f.buf
 	}
 	if absent(value) {

@@ -10,13 +10,10 @@ import (
 	"github.com/isowatch/isowatch/internal/wire"
 )
 
-// stateForm changes with what is written.
-const stateForm = 2
-
 // Snapshot appends all that the Cutter knows to dst. Equal Cutters give equal
 // bytes. Cost: O(what is followed); with few sessions some hundreds of bytes.
 func (c *Cutter) Snapshot(dst []byte) []byte {
-	w := wire.Coder{B: append(dst, stateForm)}
+	w := wire.Coder{B: dst}
 	c.code(&w)
 	return w.B
 }
@@ -27,11 +24,8 @@ var errDamaged = errors.New("segment: the state of the cuts is damaged: rebuild 
 // same; other bounds hold from the next cut on. Bytes that Snapshot did not write are
 // an error, or a Cutter that can go on: who keeps them has a checksum.
 func Restore(opt Options, data []byte) (*Cutter, error) {
-	if len(data) == 0 || data[0] != stateForm {
-		return nil, errDamaged
-	}
 	c := New(opt)
-	r := wire.Reads(data[1:])
+	r := wire.Reads(data)
 	if c.code(&r); !r.Done() || !c.sound() {
 		return nil, errDamaged
 	}

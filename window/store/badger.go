@@ -64,7 +64,7 @@ type Badger struct {
 var _ Store = (*Badger)(nil)
 
 // Open opens the store at opt.Path or makes a new one there. Close it.
-// Errors wrap ErrLocked, ErrNewer, ErrOlder, ErrForeign, ErrDamaged or ErrFull
+// Errors wrap ErrLocked, ErrLayout, ErrForeign, ErrDamaged or ErrFull
 // where that is the reason. What a crash left is repaired; O(the size of the
 // database and of the last file of the journal).
 func Open(opt Options) (*Badger, error) {
@@ -264,7 +264,7 @@ func explainOpen(path string, err error) error {
 	case errors.Is(err, ErrDamaged):
 		return fmt.Errorf("store %s: %w; --rebuild sets it aside and begins anew, from where source.kafka.start says", path,
 			err)
-	case errors.Is(err, ErrForeign), errors.Is(err, ErrOlder), errors.Is(err, ErrNewer):
+	case errors.Is(err, ErrForeign), errors.Is(err, ErrLayout):
 		return fmt.Errorf("store %s: %w", path, err)
 	case errors.Is(err, os.ErrPermission), strings.Contains(err.Error(), syscall.EACCES.Error()),
 		strings.Contains(err.Error(), syscall.EROFS.Error()):
@@ -336,10 +336,10 @@ func (s *Badger) version() (made bool, err error) {
 		switch n := binary.BigEndian.Uint16(b); {
 		case n < Schema:
 			return fmt.Errorf("%w: its layout is version %d, and this program reads version %d; --rebuild sets it aside and "+
-				"begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrOlder, n, Schema)
+				"begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrLayout, n, Schema)
 		case n > Schema:
 			return fmt.Errorf("%w: its layout is version %d and this program knows up to %d; use the newer program, or "+
-				"another store.path", ErrNewer, n, Schema)
+				"another store.path", ErrLayout, n, Schema)
 		}
 		return nil
 	})

@@ -207,10 +207,10 @@ func TestUnusableDirectories(t *testing.T) {
 		{"another database, compressed", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("k"), []byte("v")) }, options.Snappy), "another Badger database", store.ErrForeign},
 		{"older", raw(t, func(txn *badger.Txn) error {
 			return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 4}))
-		}), "layout is version 4, and this program reads version 5; --rebuild", store.ErrOlder},
+		}), "layout is version 4, and this program reads version 5; --rebuild", store.ErrLayout},
 		{"newer", raw(t, func(txn *badger.Txn) error {
 			return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 6}))
-		}), "layout is version 6 and this program knows up to 5", store.ErrNewer},
+		}), "layout is version 6 and this program knows up to 5", store.ErrLayout},
 		{"damaged version", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), []byte{1}) }), "schema: the version of the layout is damaged", store.ErrDamaged},
 		{"no state", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 5})) }), "state", store.ErrDamaged},
 		{"damaged", damaged, "--rebuild", store.ErrDamaged},

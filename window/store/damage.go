@@ -39,10 +39,8 @@ func (d *Damage) Is(target error) bool { return target == ErrDamaged }
 var (
 	// ErrLocked: another process has it open.
 	ErrLocked = errors.New("in use by another process")
-	// ErrNewer: a newer version wrote it.
-	ErrNewer = errors.New("written by a newer version")
-	// ErrOlder: an older version wrote it, whose layout is not read any more.
-	ErrOlder = errors.New("written by an older version")
+	// ErrLayout: another version wrote it, in a layout that this one does not read.
+	ErrLayout = errors.New("written by another version")
 	// ErrForeign: the directory holds something else.
 	ErrForeign = errors.New("not an Isowatch store")
 	// ErrDamaged: bytes are not those that were written. errors.As with *Damage

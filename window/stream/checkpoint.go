@@ -40,7 +40,7 @@ import (
 
 // form is another number whenever anything in a checkpoint is written in another way, be it by order, segment or
 // frontier: a history of which the checkpoint has another form is judged anew from its records.
-const form = 1
+const form = 2
 
 // The sections.
 const (
@@ -109,10 +109,8 @@ type pastResult struct {
 
 // identity is what of a Config decides what is found.
 func (c Config) identity() string {
-	c.Order.Partitions = nil // the input may get more
-	if c.Spilling {
-		c.MaxKeys, c.MaxBytes = 0, 0 // this decides only what is where
-	}
+	c.Order.Partitions = nil     // the input may get more
+	c.MaxKeys, c.MaxBytes = 0, 0 // this decides only what is where
 	b, err := json.Marshal(c)
 	if err != nil {
 		panic("stream: a Config can be marshalled: " + err.Error())

@@ -61,15 +61,11 @@ type Config struct {
 	// default.
 	MaxSeeds int
 	// MaxKeys bounds the keys of which the last versions are remembered in memory,
-	// MaxBytes what they take. 0: no bound.
+	// MaxBytes what they take; MaxSeeds keys stay in any case. 0: no bound. What is beyond it,
+	// and beyond what a segment touches, the driver keeps on disk: it stores what Spill gives and
+	// answers what Needs asks for. What is found does not depend on it.
 	MaxKeys  int
 	MaxBytes int64
-	// Spilling says that the driver keeps on disk what Spill gives, and answers what
-	// Needs asks for. Then nothing is forgotten for MaxKeys: keys beyond it and
-	// beyond those that a segment touches are on disk, and what is found does not
-	// depend on it; MaxSeeds keys stay in any case. Otherwise of keys beyond it no
-	// version is remembered.
-	Spilling bool
 
 	// Measure, if it is not nil, is called before each part of the work that takes long
 	// at times, and what it returns after it: this package knows no clock.
@@ -161,14 +157,11 @@ func (c Config) bare() int {
 const waitingMost = DefaultSegment
 
 func (c Config) frontier() frontier.Options {
+	// As many as an engine is begun with are in memory: see segments.nextSeeds.
 	o := frontier.Options{DB: c.DB, MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys, MaxBytes: c.MaxBytes,
-		Spilling: c.Spilling}
-	if c.Spilling {
-		// As many as an engine is begun with are in memory: see segments.nextSeeds.
-		o.MinKeys = c.MaxSeeds
-		if o.MaxKeys > 0 {
-			o.MaxKeys = max(o.MaxKeys, o.MinKeys)
-		}
+		MinKeys: c.MaxSeeds}
+	if o.MaxKeys > 0 {
+		o.MaxKeys = max(o.MaxKeys, o.MinKeys)
 	}
 	return o
 }

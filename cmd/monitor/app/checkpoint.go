@@ -116,7 +116,7 @@ func (a *setting) windowOf(db string, coverage record.Coverage, whole bool) (str
 		MaxSkew:        w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
 		BytesMax: searched, Whole: whole,
 		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: known,
-		MaxSeeds: a.tuning.seeds, Spilling: true,
+		MaxSeeds: a.tuning.seeds,
 		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: aheadMax, MaxBuffered: waiting,
 			Heavy: heavyWaiting},
 	}, nil

@@ -22,7 +22,7 @@ func compare(tp *topic, cfg stream.Config, keys, batch, kill int, seed uint64, y
 	for way := range uint64(4) {
 		c := cfg
 		if way > 0 {
-			c.Spilling, c.MaxKeys = true, keys
+			c.MaxKeys = keys
 			if way == 2 {
 				c.MaxKeys, c.MaxBytes = 0, 1
 			}
@@ -108,7 +108,7 @@ func TestKeysInMemoryAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := stream.Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete, Every: 100 * time.Microsecond, Segment: segment,
-		Overlap: overlap, UniqueValues: true, MaxSeeds: 10, MaxKeys: 50, Spilling: true}
+		Overlap: overlap, UniqueValues: true, MaxSeeds: 10, MaxKeys: 50}
 	h := stream.New(cfg)
 	disk := map[string][]byte{}
 	most := 0

@@ -47,7 +47,7 @@ func (t *topic) trouble(rng *rand.Rand) (*topic, stream.Config) {
 	case 2:
 		c.Order.MaxRemembered = 2
 	case 3:
-		c.MaxKeys = 1
+		c.MaxSeeds, c.MaxKeys = 1, 1
 	}
 	return &s, c
 }
