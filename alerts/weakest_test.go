@@ -213,7 +213,7 @@ func appends(t record.Transaction, key string) []record.Op {
 // those below the one that the evidence is for.
 func TestNoOtherLevelIsInvented(t *testing.T) {
 	made, several := 0, 0
-	for seed := *seeds.First; seed < *seeds.First+uint64(race.Few(500, 3000)); seed++ {
+	for seed := *seeds.First; seed < *seeds.First+uint64(race.Draws(500, 3000)); seed++ {
 		s, levels := rereading(seed)
 		if oracle.Supported(s.Txns) != nil {
 			continue

@@ -20,7 +20,7 @@ import (
 
 // cuttings is how many histories of each kind are cut in each way; a failure
 // prints the seed, and -cuttings 1 -seed SEED repeats it.
-var cuttings = flag.Int("cuttings", race.Few(20, 60), "random histories for each way of forgetting and each kind of history")
+var cuttings = flag.Int("cuttings", race.Draws(20, 60), "random histories for each way of forgetting and each kind of history")
 
 // A memory says what of the transactions before a segment its engine is given
 // again: those of their operations that are not forgotten. It must not depend on

@@ -18,7 +18,7 @@ import (
 
 // losses is how many histories of each kind are robbed in each way; a failure
 // prints the seed, and -losses 1 -seed SEED repeats it.
-var losses = flag.Int("losses", race.Few(20, 60), "random histories for each way of losing records and each kind of history")
+var losses = flag.Int("losses", race.Draws(20, 60), "random histories for each way of losing records and each kind of history")
 
 // A theft says which records of a history do not arrive.
 type theft struct {

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", race.Few(12, 120), "random histories for each way of checking and each kind of history")
+	histories = flag.Int("histories", race.Draws(12, 120), "random histories for each way of checking and each kind of history")
 	seedFrom  = seeds.First
 	failures  = flag.Int("failures", 1, "kinds of disagreement to show for each way and kind of history")
 )
@@ -180,7 +180,7 @@ func TestListsThatAreWritten(t *testing.T) {
 	for _, w := range ways {
 		cfg := w.cfg
 		written(&cfg)
-		for seed := range uint64(race.Few(150, 3000)) {
+		for seed := range uint64(race.Draws(150, 3000)) {
 			if st := w.draw(seed, cfg); len(st.opt.Levels) > 0 {
 				if c := st.examine(newTally()); c != nil {
 					t.Fatalf("%s, seed %d: %s: %s\n%v", w.name, seed, c.class, c.says, &st)
@@ -197,7 +197,7 @@ func TestSessionsAgainstInstants(t *testing.T) {
 		if w.online || !strings.HasPrefix(w.name, "database clock") {
 			continue
 		}
-		for seed := range uint64(race.Few(300, 3000)) {
+		for seed := range uint64(race.Draws(300, 3000)) {
 			st := w.draw(seed, w.cfg)
 			rng := rand.New(rand.NewPCG(seed, 11))
 			a, b := &st.txns[rng.IntN(len(st.txns))], &st.txns[rng.IntN(len(st.txns))]

@@ -85,7 +85,7 @@ func TestCallsAreBounded(t *testing.T) {
 // level, with whatever is assumed of values that nobody wrote. And every read
 // that is left has all its possible writers left.
 func TestNeverInvents(t *testing.T) {
-	n := uint64(race.Few(500, 2000))
+	n := uint64(race.Draws(500, 2000))
 	proper, lists, cut := 0, 0, 0
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"net/http"
@@ -30,15 +29,18 @@ import (
 )
 
 // TestCanary runs testdata/canary/*.txtar: the canary on real servers. A script whose servers are not
-// installed is skipped, and fails where CI is set. Those that wait for what a database does in half a minute are
-// skipped where tests are to be brief, unless they are asked for by name.
+// installed is skipped, and fails where CI is set. Unless they are asked for by name, those that wait for what a database
+// does in half a minute are skipped where tests are to be brief, and those that take long where CI is not set.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	p := scripts.Params("testdata/canary")
 	p.Setup = func(env *testscript.Env) error { env.Values[startedKey{}] = &started{}; return nil }
 	p.Condition = func(what string) (bool, error) {
-		if what == "brief" {
-			return race.Brief() && flag.Lookup("test.run").Value.String() == "", nil
+		switch what {
+		case "brief":
+			return race.Brief() && !race.Named(), nil
+		case "before-ci":
+			return !race.CI() && !race.Named(), nil
 		}
 		server, ok := strings.CutPrefix(what, "installed:")
 		if !ok {

@@ -32,7 +32,7 @@ func TestAnomaliesBreakExactlyTheirLevels(t *testing.T) {
 	for _, name := range Anomalies() {
 		t.Run(name, func(t *testing.T) {
 			a := anomalyNamed(name)
-			for seed := range uint64(race.Few(50, 150)) {
+			for seed := range uint64(race.Draws(50, 150)) {
 				cfg := Config{Level: SSER, Seed: seed, Anomaly: name, Transactions: len(a.steps) + 2, Sessions: 4, Operations: 2, Keys: 2,
 					Initial: record.Initial(seed % 3)}
 				if seed%2 == 0 {
@@ -160,7 +160,7 @@ func TestAnomaliesLeaveWeakerLevelsAlone(t *testing.T) {
 			if level == PC {
 				others = 3 // it takes the oracle long
 			}
-			for seed := range uint64(race.Few(50, 150)) {
+			for seed := range uint64(race.Draws(50, 150)) {
 				g, txns := history(t, Config{Level: level, Seed: seed, Anomaly: name, Transactions: len(a.steps) + others, Sessions: 4, Operations: 2, Keys: 1, Stale: 0.9,
 					Pause: 10 * time.Microsecond})
 				if !oracle.Holds(verdictLevel[level], txns, oracle.FromHeader(g.Header())) {

@@ -189,7 +189,7 @@ func shrunk(h *History, still func(h *History) bool) *History {
 // Whatever is converted is judged as before, at every level, unless a note says
 // that times are gone.
 func TestWriteKeepsVerdicts(t *testing.T) {
-	rounds := uint64(race.Few(200, 2000))
+	rounds := uint64(race.Draws(200, 2000))
 	const enough = 5 // to look at
 	complaints := 0
 	written, kinds := map[string]int{}, map[verdict.Outcome]int{}

@@ -225,7 +225,7 @@ func same(t *testing.T, say string, got, want []Stub) {
 // A frontier is its model, whatever is written, kept in memory, on disk or in
 // snapshots, and restored at any time.
 func TestFrontierIsItsModel(t *testing.T) {
-	for seed := range uint64(race.Few(12, 40)) {
+	for seed := range uint64(race.Draws(12, 40)) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		opt := Options{DB: "orders", MaxSkew: int64(rng.IntN(10)), MaxPerKey: 1 + rng.IntN(4)}
 		switch seed % 4 {

@@ -15,7 +15,7 @@ import (
 // Evidence is judged without describing what is found, and without times that are no part of
 // the level. The verdict is the one that a file of the same records has.
 func TestEvidenceIsJudgedAsAFile(t *testing.T) {
-	n := uint64(race.Few(400, 1500))
+	n := uint64(race.Draws(400, 1500))
 	found := map[verdict.Level]map[verdict.Outcome]int{}
 	for _, l := range verdict.Levels() {
 		found[l] = map[verdict.Outcome]int{}

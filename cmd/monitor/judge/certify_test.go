@@ -34,7 +34,7 @@ func TestSatisfiedIsProved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proved, named := map[verdict.Level]int{}, 0
-			for seed := range uint64(race.Few(150, 400)) {
+			for seed := range uint64(race.Draws(150, 400)) {
 				s := tiny.Random(rand.New(rand.NewPCG(seed, 41)), cfg)
 				assume := judge.Assumptions{}.Override(s.Header)
 				if seed%5 == 0 {

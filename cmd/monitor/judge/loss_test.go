@@ -23,8 +23,8 @@ import (
 
 // mutants is how many real histories lose a record, and losses how many random ones of each kind.
 var (
-	mutants = flag.Int("mutants", race.Few(3, 8), "recorded histories of which one record is lost")
-	losses  = flag.Int("losses", race.Few(40, 120), "random histories of each kind of which one record is lost")
+	mutants = flag.Int("mutants", race.Draws(3, 8), "recorded histories of which one record is lost")
+	losses  = flag.Int("losses", race.Draws(40, 120), "random histories of each kind of which one record is lost")
 	seed    = flag.Uint64("seed", 1, "the first seed")
 )
 

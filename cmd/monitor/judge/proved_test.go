@@ -19,7 +19,7 @@ import (
 // outcomes, clocks that step back, whatever is assumed.
 func TestWhatIsViolatedIsProved(t *testing.T) {
 	violated := 0
-	for n := *seed; n < *seed+uint64(race.Few(1000, 20_000)); n++ {
+	for n := *seed; n < *seed+uint64(race.Draws(1000, 20_000)); n++ {
 		rng := rand.New(rand.NewPCG(n, 991))
 		one := func(of int) bool { return rng.IntN(of) == 0 }
 		s := tiny.Random(rng, tiny.Config{Txns: 3 + rng.IntN(6), Keys: 1 + rng.IntN(3), Ops: 2 + rng.IntN(3), Sessions: 2 + rng.IntN(4),

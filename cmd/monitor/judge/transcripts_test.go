@@ -230,7 +230,7 @@ func (s *shelf) end(r *rand.Rand, c *client) {
 // serializability if one transaction runs at a time. That is so of what is worked out.
 func TestTranscriptsOfWhatKeepsSnapshots(t *testing.T) {
 	found := map[string]int{}
-	for seed := range uint64(race.Few(200, 5000)) {
+	for seed := range uint64(race.Draws(200, 5000)) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s := &shelf{rows: map[int]int{1: 1, 2: 2}, versions: map[int]int{}, isLog: seed%2 == 0}
 		create, insert := "create table test (id int primary key, value int)", "insert into test values (1, 1), (2, 2)"
@@ -276,7 +276,7 @@ func TestTranscriptsOfWhatKeepsSnapshots(t *testing.T) {
 // the other in some order, find what they found and leave what is left, as 3TS has it.
 func TestTranscriptsOfWhatKeepsNothing(t *testing.T) {
 	found := map[string]int{}
-	for seed := range uint64(race.Few(300, 10000)) {
+	for seed := range uint64(race.Draws(300, 10000)) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		s := &shelf{rows: map[int]int{1: 1, 2: 2}, versions: map[int]int{}, isLog: true, isTorn: true}
 		s.log.WriteString("Q0-T1 execute sql: 'create table test (id int primary key, value int)'\n" +

@@ -13,11 +13,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/lab/race"
 	"github.com/isowatch/isowatch/internal/lab/realkafka"
 )
 
 // TestRealKafka runs against Apache Kafka itself; its parts share a broker.
 func TestRealKafka(t *testing.T) {
+	race.SkipBeforeCI(t)
 	t.Parallel()
 	b := realkafka.Start(t)
 	t.Run("transactions, kill -9, restarts", func(t *testing.T) { realTransactions(t, b) })

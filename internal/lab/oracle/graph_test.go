@@ -30,7 +30,7 @@ func TestExecutionsAgreeWithDependencies(t *testing.T) {
 			if cfg.OneKey > 0 {
 				levels = append(levels, verdict.LIN)
 			}
-			for seed := range uint64(race.Few(500, 2000)) {
+			for seed := range uint64(race.Draws(500, 2000)) {
 				s, opt := random(seed, cfg)
 				if seed%5 == 0 {
 					opt.Sessions = record.SessionsIgnore

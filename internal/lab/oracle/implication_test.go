@@ -25,7 +25,7 @@ func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
 func TestLevelsImplyLevels(t *testing.T) {
 	only := map[verdict.Level]int{}  // histories that l is a strongest level of
 	lists := map[verdict.Level]int{} // of these, with lists
-	for seed := range uint64(race.Few(2000, 12_000)) {
+	for seed := range uint64(race.Draws(2000, 12_000)) {
 		s, opt := random(seed, everything)
 		got := oracle.Check(s.Txns, opt)
 		var hold []verdict.Level
@@ -60,7 +60,7 @@ func TestLevelsImplyLevels(t *testing.T) {
 func TestLevelsImplyGuarantees(t *testing.T) {
 	only := map[verdict.Guarantee]int{} // histories that break it alone
 	lists := 0
-	for seed := range uint64(race.Few(1500, 6000)) {
+	for seed := range uint64(race.Draws(1500, 6000)) {
 		s, opt := random(seed, everything)
 		hold := map[verdict.Guarantee]bool{}
 		count := 0
@@ -110,7 +110,7 @@ func usesLists(txns []record.Transaction) bool {
 // under partial; what holds with real time holds without; dropping session
 // order breaks nothing.
 func TestAssumingLessBreaksNothing(t *testing.T) {
-	for seed := range uint64(race.Few(600, 2500)) {
+	for seed := range uint64(race.Draws(600, 2500)) {
 		s, opt := random(seed, everything)
 		before := oracle.Check(s.Txns, opt)
 		for name, less := range map[string]func(*oracle.Options){

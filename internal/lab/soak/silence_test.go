@@ -12,6 +12,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/lab/race"
 	"github.com/isowatch/isowatch/internal/lab/realkafka"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 	"github.com/isowatch/isowatch/recorder"
@@ -21,6 +22,7 @@ import (
 // A topic that falls silent and a monitor whose process is stopped, both for several times as long as a silent
 // partition is waited for, cost no coverage: each aborted read after that is told.
 func TestSilenceCostsNothing(t *testing.T) {
+	race.SkipBeforeCI(t)
 	t.Parallel()
 	const (
 		topic      = "transactions"

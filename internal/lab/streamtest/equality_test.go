@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", race.Few(10, 40), "random histories of each kind for each property")
+	histories = flag.Int("histories", race.Draws(10, 40), "random histories of each kind for each property")
 	seedFrom  = seeds.First
 )
 

@@ -34,7 +34,7 @@ func mixture(rng *rand.Rand) tiny.Config {
 // check says nothing, as they are written and appended to.
 func TestMixturesAccuseNobody(t *testing.T) {
 	y := &tally{}
-	for n := range race.Few(1500, 60_000) {
+	for n := range race.Draws(1500, 60_000) {
 		seed := *seedFrom + uint64(n)
 		tp, ok := draw(seed, mixture(rand.New(rand.NewPCG(seed, 42))), false)
 		if !ok {

@@ -77,7 +77,7 @@ func predicates(seed uint64, most int) (*topic, map[verdict.Level]verdict.Result
 // between, and however it came; and where it forgets all the time it accuses nobody.
 func TestPredicatesInStreams(t *testing.T) {
 	y, forgetful := &tally{}, &tally{}
-	for n := range race.Few(600, 8000) {
+	for n := range race.Draws(600, 8000) {
 		seed := *seedFrom + uint64(n)
 		most, often := 4, 1
 		switch {

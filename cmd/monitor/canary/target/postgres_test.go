@@ -3,7 +3,9 @@ package target
 import (
 	"context"
 	"errors"
+	"flag"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,14 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/databases"
 )
+
+// Tests wait for servers most of the time.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // What another session has locked is not waited for without end.
 func TestPreparingEnds(t *testing.T) {
@@ -55,6 +65,7 @@ func TestCleanupDropsNothingElse(t *testing.T) {
 
 // A commit that goes with the last operation is skipped where that fails, and done where it met no row.
 func TestCommitGoesWithTheLastOperation(t *testing.T) {
+	t.Parallel()
 	p := databases.StartPostgres(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
