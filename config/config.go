@@ -28,12 +28,45 @@ type Config struct {
 	Log            Log             `yaml:"log"`
 }
 
-// Source says where records come from: exactly one of its fields is set.
+// Source says where records come from, which is one of Kafka, File and Stdin, and in which form.
 type Source struct {
 	Kafka *Kafka `yaml:"kafka"`
 	File  *File  `yaml:"file"`
 	Stdin *Stdin `yaml:"stdin" help:"Records from standard input, until it ends: stdin: {}."`
+
+	// Mapping is nil where records are Isowatch's.
+	Mapping *Mapping `yaml:"mapping"`
 }
+
+// Mapping says where a record's parts stand in the lines of a log: JSON of another form.
+type Mapping struct {
+	Form      string   `yaml:"form" of:"fields timekiller" help:"Where records are JSON of another form. fields: an object is a transaction, whose parts stand where the other keys say; timekiller: TimeKiller's and AION's objects, a line each, with the database's timestamps (which wants clock: database), of which only unit is not known."`
+	Only      string   `yaml:"only" help:"FIELD=TEXT: only objects in which the field holds the text are records, and the others are passed over. Empty: all are."`
+	Session   string   `yaml:"session" help:"The field of the session. Here and below, trace.id is the field of this name, or else id in the object trace."`
+	ID        string   `yaml:"id" help:"The field of the transaction's id. Empty, as with the others: there is none."`
+	Seq       string   `yaml:"seq" help:"The field of the place in the session."`
+	DB        string   `yaml:"db" help:"The field of the history that the transaction belongs to."`
+	Start     string   `yaml:"start" help:"The field of the time before begin, by the client's clock: a number, or text as in 2026-01-31T12:00:00.25Z. Times of a log are often those of the line, which are none of the transaction's."`
+	End       string   `yaml:"end" help:"The field of the time of the answer to the commit."`
+	Unit      string   `yaml:"unit" of:"s ms us ns" help:"What times are numbers of, since 1970; of timekiller, what p is. s, ms, us or ns."`
+	Outcome   string   `yaml:"outcome" help:"The field of what the client learned. Empty: all transactions that are logged are committed."`
+	Committed []string `yaml:"committed" help:"What outcome holds where it is committed."`
+	Aborted   []string `yaml:"aborted" help:"Where it definitely took no effect."`
+	Unknown   []string `yaml:"unknown" help:"Where the client never learned, as after a time-out."`
+	Ops       string   `yaml:"ops" help:"The field of the list of operations, in which the fields below are. Empty: the object is itself the one operation."`
+	Kind      string   `yaml:"kind" help:"The field of what an operation is."`
+	Read      []string `yaml:"read" help:"What kind holds of reads. Its case does not matter."`
+	Write     []string `yaml:"write" help:"Of writes."`
+	Append    []string `yaml:"append" help:"Of appends to a list."`
+	Key       string   `yaml:"key" help:"The field of what is read or written."`
+	Value     string   `yaml:"value" help:"The field of what it held, or was given; null: nothing was there. Where it is missing the object becomes a dead letter."`
+}
+
+// The forms of a Mapping.
+const (
+	FormFields     = "fields"
+	FormTimeKiller = "timekiller"
+)
 
 // Kafka is a topic of transaction records.
 type Kafka struct {
@@ -284,6 +317,11 @@ func Default() *Config {
 // which apply once the part is mentioned.
 type defaulter interface{ setDefaults() }
 
-func (k *Kafka) setDefaults()   { k.Start = Start{At: StartStored} }
-func (f *File) setDefaults()    { f.Follow = true }
+func (k *Kafka) setDefaults() { k.Start = Start{At: StartStored} }
+func (f *File) setDefaults()  { f.Follow = true }
+func (m *Mapping) setDefaults() {
+	*m = Mapping{Form: FormFields, Unit: "ns", Session: "session", Committed: []string{"committed"},
+		Aborted: []string{"aborted"}, Unknown: []string{"unknown"}, Ops: "ops", Kind: "kind", Read: []string{"r", "read"},
+		Write: []string{"w", "write"}, Append: []string{"a", "append"}, Key: "key", Value: "value"}
+}
 func (w *Webhook) setDefaults() { w.Format, w.Timeout = FormatGeneric, 10*time.Second }

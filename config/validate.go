@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,6 +157,39 @@ func (v *validator) source(c *Config) {
 	}
 	if f := c.Source.File; f != nil && f.Path == "" {
 		v.errorf("source.file.path", "is missing: name the file")
+	}
+	if m := c.Source.Mapping; m != nil {
+		v.mapping(m, c)
+	}
+}
+
+func (v *validator) mapping(m *Mapping, c *Config) {
+	const at = "source.mapping."
+	if c.Canary != nil {
+		v.errorf("source.mapping", "is for records from elsewhere, and a canary makes its own")
+	}
+	for _, needed := range [][2]string{{"session", m.Session}, {"kind", m.Kind}, {"key", m.Key}, {"value", m.Value}} {
+		if needed[1] == "" {
+			v.errorf(at+needed[0], "is missing: name the field")
+		}
+	}
+	if (m.Start == "") != (m.End == "") {
+		v.errorf(at+"start", "and end: name both or neither")
+	}
+	if field, _, ok := strings.Cut(m.Only, "="); m.Only != "" && (!ok || field == "") {
+		v.errorf(at+"only", "wants FIELD=TEXT, as in msg=transaction, not %q", m.Only)
+	}
+	if m.Form != FormTimeKiller {
+		return
+	}
+	plain := &Mapping{}
+	plain.setDefaults()
+	plain.Form, plain.Unit, plain.Only = m.Form, m.Unit, m.Only
+	if !reflect.DeepEqual(m, plain) {
+		v.errorf("source.mapping", "has form timekiller, whose fields are known: give unit and only beside it at most")
+	}
+	if c.Clock != record.ClockDatabase && c.Clock != record.ClockIgnore {
+		v.errorf("clock", "must be database (or ignore), as source.mapping.form is timekiller: its times are the database's own")
 	}
 }
 

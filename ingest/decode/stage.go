@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/isowatch/isowatch/ingest/assemble"
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/codec/protobuf"
 	"github.com/isowatch/isowatch/ingest/source"
 )
@@ -44,6 +45,8 @@ type Options struct {
 	// batch waits alone.
 	QueueMax   int
 	WaitingMax int64
+	// Mapping says where records are in JSON of another form; nil: it is as codec has it.
+	Mapping *codec.Mapping
 	// Assembly bounds what waits of transactions that are told in events.
 	Assembly assemble.Options
 

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"mime"
 
@@ -17,8 +18,8 @@ import (
 // format decodes the messages of one content type. It keeps nothing of b.
 type format interface {
 	// Message adds the record in b to c; or, if b is an event, a part of a record, says so
-	// and sets *e to it. An error is a *reject.Error without position, and then nothing is
-	// added or set.
+	// and sets *e to it. An error is codec.ErrNoRecord or a *reject.Error without
+	// position, and then nothing is added or set.
 	Message(b []byte, c *packed.Chunk, e *assemble.Event) (event bool, err error)
 }
 
@@ -26,14 +27,19 @@ type format interface {
 type worker struct {
 	formats map[string]format // by content type
 	header  func(line []byte)
-	chunk   packed.Chunk
-	event   assemble.Event
-	id      []byte
+	// isMapped: JSON is of another form, which has neither headers nor events.
+	isMapped bool
+	chunk    packed.Chunk
+	event    assemble.Event
+	id       []byte
 }
 
 func newWorker(opts *Options) *worker {
-	json := codec.New(codec.Options{})
-	w := &worker{header: opts.OnHeader, formats: map[string]format{"": json, ContentTypeJSON: json,
+	var json format = codec.New(codec.Options{})
+	if opts.Mapping != nil {
+		json = codec.NewMapped(opts.Mapping, codec.Options{})
+	}
+	w := &worker{header: opts.OnHeader, isMapped: opts.Mapping != nil, formats: map[string]format{"": json, ContentTypeJSON: json,
 		ContentTypeProtobuf: protobuf.New(codec.Options{})}}
 	w.chunk.Summing, w.chunk.Shortening = true, true
 	return w
@@ -52,7 +58,7 @@ func (w *worker) decode(j *job) {
 	}
 	for i := range in.Messages {
 		m := &in.Messages[i]
-		if m.Pos.Line == 1 && !m.Pos.Kafka && codec.IsHeader(m.Value) {
+		if m.Pos.Line == 1 && !m.Pos.Kafka && !w.isMapped && codec.IsHeader(m.Value) {
 			if w.header != nil {
 				w.header(m.Value)
 			}
@@ -72,7 +78,7 @@ func (w *worker) message(j *job, m *source.Message) {
 	if !again {
 		b.Bytes += sizeOf(m)
 	}
-	if m.Oversize == 0 && codec.IsWorldEvent(m.Value) {
+	if m.Oversize == 0 && !w.isMapped && codec.IsWorldEvent(m.Value) {
 		switch e, err := codec.DecodeWorldEvent(m.Value, 0); {
 		case again: // it was handed out
 		case err != nil:
@@ -84,6 +90,7 @@ func (w *worker) message(j *job, m *source.Message) {
 	}
 	isEvent, err := w.pack(m)
 	switch {
+	case errors.Is(err, codec.ErrNoRecord):
 	case isEvent && err == nil:
 		j.events = append(j.events, event{pos: m.Pos, time: m.Time, value: short(w.event), bytes: bytes.Clone(m.Value)})
 	case again && err == nil:

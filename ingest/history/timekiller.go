@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -99,31 +99,15 @@ func timekillerLists(head []byte) bool {
 func looksTimekillerKV(head []byte) bool   { return timekillerShape(head) == timekillerKV }
 func looksTimekillerList(head []byte) bool { return timekillerShape(head) == timekillerList }
 
-// clock is a hybrid timestamp.
-type clock struct{ p, l int64 }
-
-type clockJSON struct{ P, L json.RawMessage }
-
-type timekillerTxn struct {
-	Tid, Sid json.RawMessage
-	Sts, Cts *clockJSON
-	Ops      []timekillerOp
-}
-
-type timekillerOp struct {
-	T    string
-	K, V json.RawMessage
-}
-
 type timekiller struct {
 	builder
 	*jsonInput
-	format string // "" as long as it is open which it is
-	txns   []record.Transaction
-	clocks [][2]clock // of txns: start, commit
-	ids    map[string]bool
-	keyOf  map[int64]string
-	seqs   map[string]int // how many transactions a session has
+	decoder *codec.Decoder
+	format  string // "" as long as it is open which it is
+	txns    []record.Transaction
+	clocks  [][2]codec.Timestamp // of txns: start, commit
+	ids     map[string]bool
+	seqs    map[string]int // how many transactions a session has
 }
 
 func readTimekillerKV(in *input) ([]History, error)   { return readTimekiller(in, timekillerKV) }
@@ -134,16 +118,17 @@ func readTimekiller(in *input, format string) ([]History, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &timekiller{builder: newBuilder(), jsonInput: j, format: format, ids: map[string]bool{},
-		keyOf: map[int64]string{}, seqs: map[string]int{}}
+	k := &timekiller{builder: newBuilder(), jsonInput: j, decoder: codec.New(codec.Options{}), format: format,
+		ids:  map[string]bool{},
+		seqs: map[string]int{}}
 	if in.opt.Format == Auto && format == timekillerKV {
 		k.format = "" // the head had no list in it; what follows may
 	}
 	k.open('[')
 	for i := 0; k.more(); i++ {
-		var t timekillerTxn
-		if k.piece(&t) {
-			k.transaction(&t)
+		var raw json.RawMessage
+		if k.piece(&raw) {
+			k.transaction(raw)
 		}
 		k.underIndex(i)
 		k.lineAt(k.InputOffset()) // so that no more line breaks are kept than needed
@@ -158,49 +143,43 @@ func readTimekiller(in *input, format string) ([]History, error) {
 	return one(h, err)
 }
 
+// timekillerForm is how an element of the array is read, here and in a stream.
+var timekillerForm = codec.TimeKiller(1)
+
 // transaction takes in one element of the array.
-func (k *timekiller) transaction(t *timekillerTxn) {
-	id := k.name("tid", t.Tid)
-	if k.ids[id] {
-		k.fail(reject.In("tid", reject.DuplicateID, "another transaction has the tid %.80q too", id))
+func (k *timekiller) transaction(raw json.RawMessage) {
+	v, err := k.decoder.Value(raw)
+	if err != nil {
+		k.fail(reject.From(err))
+		return
 	}
-	session := k.intern(k.name("sid", t.Sid))
-	start, commit := k.clock("sts", t.Sts), k.clock("cts", t.Cts)
-	if start.compare(commit) > 0 {
-		k.fail(reject.In("cts", reject.TimeBackwards, "transaction %.80s commits before it starts", id))
+	var t record.Transaction
+	start, commit, bad := timekillerForm.Record(v, &t)
+	switch {
+	case bad != nil:
+		k.fail(bad)
+		return
+	case k.ids[t.ID]:
+		k.fail(reject.In("tid", reject.DuplicateID, "another transaction has the tid %.80q too", t.ID))
+	case compare(start, commit) > 0:
+		k.fail(reject.In("cts", reject.TimeBackwards, "transaction %.80s commits before it starts", t.ID))
 	}
 	k.ops = k.ops[:0]
 	for i := 0; i < len(t.Ops) && k.bad == nil; i++ {
-		k.operation(&t.Ops[i])
+		k.operation(t.Ops[i])
 		k.underIndex(i)
 		k.under("ops")
 	}
+	id, session := strings.Clone(t.ID), k.intern(t.Session)
 	k.ids[id] = true
 	k.seqs[session]++
 	txn := k.builder.transaction(session, k.seqs[session], record.Committed)
 	txn.ID, txn.HasTimes = id, true
 	k.txns = append(k.txns, txn)
-	k.clocks = append(k.clocks, [2]clock{start, commit})
+	k.clocks = append(k.clocks, [2]codec.Timestamp{start, commit})
 }
 
-// clock is the timestamp in a field.
-func (k *timekiller) clock(field string, c *clockJSON) (out clock) {
-	if k.bad != nil {
-		return out
-	}
-	if c == nil {
-		k.fail(reject.In(field, reject.MissingField, `want a timestamp such as {"p":17,"l":0}`))
-		return out
-	}
-	out.p = k.integer("p", c.P)
-	if !isNull(c.L) {
-		out.l = k.integer("l", c.L)
-	}
-	k.under(field)
-	return out
-}
-
-func (c clock) compare(d clock) int { return cmp.Or(cmp.Compare(c.p, d.p), cmp.Compare(c.l, d.l)) }
+func compare(c, d codec.Timestamp) int { return cmp.Or(cmp.Compare(c.P, d.P), cmp.Compare(c.L, d.L)) }
 
 // settle makes the format what an operation says it is, in a field.
 func (k *timekiller) settle(format, field, what string) {
@@ -211,70 +190,30 @@ func (k *timekiller) settle(format, field, what string) {
 	}
 }
 
-func (k *timekiller) operation(o *timekillerOp) {
-	n := k.integer("k", o.K)
-	key, known := k.keyOf[n]
-	if !known {
-		key = fmt.Sprint(n)
-		k.keyOf[n] = key
-	}
-	op := record.Op{Kind: record.Read, Key: key}
-	switch strings.ToLower(o.T) {
-	case "r", "read":
-		switch {
-		case isNull(o.V):
-		case o.V[0] == '[':
-			k.settle(timekillerList, "v", "a read of a list")
-			op.Value = k.list(o.V)
-		default:
-			k.settle(timekillerKV, "v", "a read of a single value")
-			op.Value = record.Int(k.integer("v", o.V))
-		}
-	case "w", "write":
-		op.Kind = record.Write
+// operation takes in one operation, which says of which format the history is.
+func (k *timekiller) operation(o record.Op) {
+	switch {
+	case o.Kind == record.Write:
 		k.settle(timekillerKV, "t", "a write")
-		if !isNull(o.V) { // null: a delete
-			op.Value = record.Int(k.integer("v", o.V))
-		}
-	case "a", "append":
-		op.Kind = record.Append
+	case o.Kind == record.Append:
 		k.settle(timekillerList, "t", "an append")
-		op.Value = record.Int(k.integer("v", o.V))
-	default:
-		k.fail(reject.In("t", reject.UnknownOp, "want w, r, write or read, and for lists a, r, append or read, not %.40q",
-			o.T))
+	case o.Value.Kind == record.KindList:
+		k.settle(timekillerList, "v", "a read of a list")
+	case !o.Value.IsNull():
+		k.settle(timekillerKV, "v", "a read of a single value")
 	}
-	k.ops = append(k.ops, op)
-}
-
-// list takes the elements of a list; of none it makes null, as an empty list is
-// what an unwritten key holds.
-func (k *timekiller) list(raw json.RawMessage) record.Value {
-	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil {
-		k.fail(reject.In("v", reject.WrongType, "want a list of integers"))
-	}
-	if len(items) == 0 {
-		return record.Null
-	}
-	text := []byte{'['}
-	for i, item := range items {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = record.Int(k.integer(fmt.Sprintf("v[%d]", i), item)).AppendJSON(text)
-	}
-	return record.Value{Kind: record.KindList, Text: k.texts.String(append(text, ']'))}
+	o.Key, o.Value.Text = k.intern(o.Key), k.texts.String([]byte(o.Value.Text))
+	k.ops = append(k.ops, o)
 }
 
 // instant is a timestamp of a kind: of commits, then of starts.
 type instant struct {
-	clock
+	codec.Timestamp
 	start bool
 }
 
 func (e instant) compare(f instant) int {
-	if c := e.clock.compare(f.clock); c != 0 || e.start == f.start {
+	if c := compare(e.Timestamp, f.Timestamp); c != 0 || e.start == f.start {
 		return c
 	}
 	if e.start {

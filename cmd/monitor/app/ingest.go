@@ -532,12 +532,36 @@ func (f *failing) end(partition int) bool {
 func (a *App) newStage(src source.Source, s *previousRun) *decode.Stage {
 	return decode.New(src, decode.Options{
 		RecordsMax: a.tuning.records,
+		Mapping:    mapping(a.cfg.Source.Mapping),
 		Assembly:   assemble.Options{MaxTransaction: int64(a.cfg.Window.MaxTransaction)},
 		OnHeader:   a.header,
 		Offsets:    s.resume,
 		Seen:       s.seen,
 		States:     s.states,
 	})
+}
+
+// mapping is what a configuration says of the form of records.
+func mapping(m *config.Mapping) *codec.Mapping {
+	if m == nil {
+		return nil
+	}
+	unit := map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}[m.Unit]
+	out := codec.TimeKiller(unit)
+	lower := func(texts []string) (out []string) {
+		for _, text := range texts {
+			out = append(out, strings.ToLower(text))
+		}
+		return out
+	}
+	if m.Form == config.FormFields {
+		out = &codec.Mapping{Session: m.Session, ID: m.ID, Seq: m.Seq, DB: m.DB, Start: m.Start, End: m.End, Unit: unit,
+			Outcome: m.Outcome, Outcomes: [3][]string{record.Committed: m.Committed, record.Aborted: m.Aborted,
+				record.Unknown: m.Unknown},
+			Ops: m.Ops, Kind: m.Kind, Key: m.Key, Value: m.Value, Kinds: [3][]string{lower(m.Read), lower(m.Write), lower(m.Append)}}
+	}
+	out.Only, out.Is, _ = strings.Cut(m.Only, "=")
+	return out
 }
 
 // header says where the input's header line and the configuration, which counts, are not of one

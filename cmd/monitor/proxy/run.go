@@ -58,6 +58,7 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 	c := *o.Config
 	complete := c.Coverage == record.CoverageComplete
 	c.UniqueValues, c.UniqueAttempts, c.Window.MaxSkew, c.Alerts.Stdout = o.Unique, false, 0, true
+	c.Source.Mapping = nil // the records are its own
 	if c.Initial = record.InitialAny; complete {
 		c.Initial = record.InitialAbsent
 	}

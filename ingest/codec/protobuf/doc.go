@@ -1,5 +1,5 @@
 // Package protobuf turns the bytes of messages in Isowatch's protobuf form into
-// records and events, and back. The schema is isowatch.proto beside this file: it is the
+// records and events, and back. The schema is docs/isowatch.proto: it is the
 // contract with producers, and what each field means is said there.
 //
 //	Message ─┬─ transaction: a whole record ─▶ packed.Chunk

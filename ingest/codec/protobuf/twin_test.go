@@ -25,10 +25,10 @@ import (
 // The twin: the schema by a compiler of protobuf, messages by the library's
 // reflection, and not a line in common with the decoder.
 
-const schemaFile = "isowatch.proto"
+const schemaFile = "isowatch.proto" // in docs
 
 var messageType = sync.OnceValue(func() protoreflect.MessageDescriptor {
-	source, err := os.ReadFile(schemaFile)
+	source, err := os.ReadFile("../../../docs/" + schemaFile)
 	if err != nil {
 		panic(err)
 	}
