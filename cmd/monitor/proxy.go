@@ -49,6 +49,8 @@ that can't be used. 4 the environment failed.`,
 	f.StringVar(&p.options.Key, "tls-key", "", "PEM `file` of its private key")
 	f.BoolVar(&p.options.Unique, "unique-values", false,
 		"nobody writes to a column of a row what somebody else wrote to it: with coverage partial more is found")
+	f.BoolVar(&p.options.Explain, "explain", false,
+		"say of each statement that is not understood, when it comes first, what follows from that")
 	return cmd
 }
 

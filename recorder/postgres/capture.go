@@ -119,7 +119,7 @@ type Counted struct {
 }
 
 // unclearMax is how many texts are counted apart.
-const unclearMax = 1000
+const unclearMax = 200
 
 func (c *Capture) count(p *sql.Plan, why Reason) {
 	c.mu.Lock()

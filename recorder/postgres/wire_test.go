@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +207,25 @@ func TestNotUnderstood(t *testing.T) {
 		if got != tc.reason {
 			t.Errorf("%s: %q, want %q", tc.text, got, tc.reason)
 		}
+	}
+}
+
+// However many texts there are, they are counted apart up to a bound, and none has a literal.
+func TestUnclearIsBounded(t *testing.T) {
+	var turns []turn
+	for i := range 300 {
+		turns = append(turns, turn{[]message{&pgproto3.Query{String: fmt.Sprintf("update a set n = 4711 where s = '4711' and x%d > 1", i)}}, []message{tag("UPDATE 1"), idle}})
+	}
+	_, capture := heard(t, play(t, turns...))
+	all := int64(0)
+	for _, u := range capture.Unclear() {
+		all += u.Count
+		if strings.Contains(u.Text, "4711") {
+			t.Errorf("a literal is told: %s", u.Text)
+		}
+	}
+	if n := len(capture.Unclear()); n != unclearMax+1 || all != 300 {
+		t.Errorf("%d statements are counted, %d apart; want 300, %d", all, n, unclearMax+1)
 	}
 }
 

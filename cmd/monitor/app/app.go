@@ -52,9 +52,27 @@ type Options struct {
 	// Canary is how what works on a database in this process is doing, for page, metrics and operational alerts; nil:
 	// nothing does. It is called by any goroutine.
 	Canary func() page.Canary
+	// Proxy is what goes through a proxy in this process, for the metrics; nil: there is none. It is called by any
+	// goroutine.
+	Proxy func() Proxy
 	// Found is called with each anomaly that this run is the first to find, before it is told of, which may be much later;
 	// nil: nothing is. It is called by any goroutine.
 	Found func(alerts.Alert)
+}
+
+// Proxy is what has gone through a proxy.
+type Proxy struct {
+	Connections  int
+	Transactions map[string]int64 // by outcome
+	Dropped      int64            // records
+	Unclear      []Unclear
+	Blind        bool // nothing is recorded any more
+}
+
+// Unclear is how often something was not recorded of a statement.
+type Unclear struct {
+	Reason, Statement string // Statement has no literals
+	Count             int64
 }
 
 // App is one monitor. New makes it, Run runs it once.
@@ -126,7 +144,7 @@ func New(o Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{stdin: o.Stdin, begins: o.Begins, stdout: o.Stdout,
-		setting: setting{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, version: o.Version, canary: o.Canary,
+		setting: setting{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, version: o.Version, canary: o.Canary, proxy: o.Proxy,
 			found: o.Found, metrics: newMetrics(), tuning: defaultTuning}}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
@@ -324,6 +342,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	}
 	a.status.begin(k, a.teller)
 	a.showCanary()
+	a.showProxy()
 	a.metrics.completeAge.set(a.status.completeAges)
 	a.metrics.promises.set(a.status.promises)
 	told.dispatcher = a.dispatcher
@@ -408,6 +427,35 @@ func (a *App) showCanary() {
 	})
 	show(a.metrics.workLag, func(n *page.CanaryNode) float64 { return n.Lag })
 	show(a.metrics.workConnections, func(n *page.CanaryNode) float64 { return float64(n.Connections) })
+}
+
+// showProxy has the metrics ask what goes through the proxy, if there is one.
+func (a *App) showProxy() {
+	if a.proxy == nil {
+		return
+	}
+	show := func(g *gauges, values func(p Proxy, out map[string]float64)) {
+		g.set(func() map[string]float64 {
+			out := map[string]float64{}
+			values(a.proxy(), out)
+			return out
+		})
+	}
+	m := a.metrics
+	show(m.proxyConnections, func(p Proxy, out map[string]float64) { out[""] = float64(p.Connections) })
+	show(m.proxyDropped, func(p Proxy, out map[string]float64) { out[""] = float64(p.Dropped) })
+	show(m.proxyBlind, func(p Proxy, out map[string]float64) { out[""] = float64(bit(p.Blind)) })
+	show(m.proxyTransactions, func(p Proxy, out map[string]float64) {
+		for outcome, n := range p.Transactions {
+			out[outcome] = float64(n)
+		}
+	})
+	show(m.proxyUnclear, func(p Proxy, out map[string]float64) {
+		for _, u := range p.Unclear {
+			text := strings.ReplaceAll(strings.ToValidUTF8(u.Statement, "\uFFFD"), labelEnd, " ")
+			out[u.Reason+labelEnd+text] += float64(u.Count)
+		}
+	})
 }
 
 // maintainEvery is how often the store frees space.
@@ -653,6 +701,7 @@ type setting struct {
 	// does; empty for an input that can't be read again.
 	name, origin string
 	canary       func() page.Canary // nil: there is none
+	proxy        func() Proxy       // likewise
 	found        func(alerts.Alert) // Options.Found
 	// veil hides keys and values in alerts, from Run on.
 	veil veil.Veil

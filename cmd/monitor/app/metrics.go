@@ -96,6 +96,12 @@ type metrics struct {
 	workConnections *gauges                  // node
 	completeAge     *gauges                  // db
 
+	proxyConnections  *gauges
+	proxyTransactions *gauges // outcome
+	proxyDropped      *gauges
+	proxyUnclear      *gauges // reason, statement
+	proxyBlind        *gauges
+
 	build       *prometheus.GaugeVec // version, go
 	reloaded    prometheus.Gauge
 	reloadedAt  prometheus.Gauge

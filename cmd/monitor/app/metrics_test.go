@@ -99,6 +99,10 @@ func (d metric) kind() string {
 		return "counter"
 	case *prometheus.Histogram, **prometheus.HistogramVec:
 		return "histogram"
+	case **gauges:
+		if d.counts() {
+			return "counter"
+		}
 	}
 	return "gauge"
 }

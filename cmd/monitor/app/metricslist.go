@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -32,6 +33,9 @@ var (
 	// latencyBounds: from at once to what window.max_transaction and an outage make of it.
 	latencyBounds = []float64{0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 120, 300, 900, 3600}
 )
+
+// counts tells of a metric whose values are asked for whether they only grow.
+func (d metric) counts() bool { return strings.HasSuffix(d.name, "_total") }
 
 // of is a metric by these labels, and no histogram.
 func of(into any, name, help string, labels ...string) metric {
@@ -139,6 +143,17 @@ func (m *metrics) list() []metricGroup {
 				"as the database says so; 0 when it has all.", "node"),
 			of(&m.workConnections, "canary_connections", "Connections of the canary's sessions.", "node"),
 		}},
+		{"Proxy", "What goes through `monitor proxy`.", []metric{
+			of(&m.proxyConnections, "proxy_connections", "Clients that are connected."),
+			of(&m.proxyTransactions, "proxy_transactions_total", "Transactions that went through, by how they ended: "+
+				"`committed`, `aborted`, `unknown`; those of which there was nothing to record, too.", "outcome"),
+			of(&m.proxyDropped, "proxy_records_dropped_total", "Records that are lost, as there was no room for them, or too "+
+				"much was not known of what they are of."),
+			of(&m.proxyUnclear, "proxy_unclear_total", "Statements of which something is not recorded, by why, and by their "+
+				"text without its literals; of more than 200 texts, the others together. One that writes only what is not "+
+				"recorded any more is not counted.", "reason", "statement"),
+			of(&m.proxyBlind, "proxy_blind", "1 when nothing is recorded any more, as a statement may have written anything."),
+		}},
 		{"Store", "What is on the disk, and what could not be written.", []metric{
 			of(&m.storeBytes, "store_bytes", "How much the store takes on the disk."),
 			of(&m.storeHolding, "store_full", "1 while the disk is full and what is to be stored is held in memory."),
@@ -199,7 +214,10 @@ func (m *metrics) collector(d metric) prometheus.Collector {
 		return *into
 	case **gauges:
 		*into = &gauges{desc: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", d.name), d.help, d.labels, nil),
-			labelled: len(d.labels) > 0}
+			kind: prometheus.GaugeValue, labelled: len(d.labels) > 0}
+		if d.counts() {
+			(*into).kind = prometheus.CounterValue
+		}
 		return *into
 	case *prometheus.Histogram:
 		*into = prometheus.NewHistogram(histogram)

@@ -262,10 +262,11 @@ func (k *keeper) Delivered(ctx context.Context, receiver, id string) error {
 	return nil
 }
 
-// gauges are a metric of which the values are asked for when they are wanted, one for each
+// gauges are a metric of which the values are asked for when they are wanted, counters too, one for each
 // of the values of its labels, which are joined by labelEnd; of one without labels under an empty name.
 type gauges struct {
 	desc     *prometheus.Desc
+	kind     prometheus.ValueType
 	labelled bool
 	values   atomic.Pointer[func() map[string]float64] // nil: there are none yet
 }
@@ -281,7 +282,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 			if g.labelled {
 				values = strings.Split(label, labelEnd)
 			}
-			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, v, values...)
+			ch <- prometheus.MustNewConstMetric(g.desc, g.kind, v, values...)
 		}
 	}
 }

@@ -51,6 +51,8 @@ type Options struct {
 	UntilEnd bool
 	// Canary is what the page shows of a canary; nil: there is none.
 	Canary func() page.Canary
+	// Proxy is what the metrics show of a proxy; nil: there is none.
+	Proxy func() app.Proxy
 
 	Output
 }
@@ -148,7 +150,7 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 			m.App.RecordsLost(o.DB, err)
 		}})
 	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version,
-		UntilEnd: o.UntilEnd, Stdin: m.pipe, Begins: true, Stdout: m, Canary: o.Canary, Found: m.finds})
+		UntilEnd: o.UntilEnd, Stdin: m.pipe, Begins: true, Stdout: m, Canary: o.Canary, Proxy: o.Proxy, Found: m.finds})
 	if err != nil {
 		return nil, errors.Join(err, m.Recorder.Close(context.Background()), os.RemoveAll(m.dir))
 	}

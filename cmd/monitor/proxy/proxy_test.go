@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,15 +27,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/proxy"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/ports"
 	"github.com/isowatch/isowatch/internal/servers"
+	"github.com/isowatch/isowatch/internal/wait"
 	"github.com/isowatch/isowatch/recorder"
 	"github.com/isowatch/isowatch/recorder/pgxtap"
 	"github.com/isowatch/isowatch/recorder/postgres"
@@ -463,5 +467,96 @@ func TestEndsWithItsContext(t *testing.T) {
 	stop()
 	if err := <-done; err != nil || time.Since(began) >= 29*time.Second { // 30 are what it may take to be reached
 		t.Errorf("it ended after %v: %v", time.Since(began), err)
+	}
+}
+
+// said is what a command prints.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(b)
+	wait.Signal(s.more)
+	return len(b), nil
+}
+
+// wants waits until something is said, and gives what of it is in parentheses.
+func (s *said) wants(t *testing.T, ended <-chan error, pattern string) string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	for {
+		s.mu.Lock()
+		found, text := re.FindStringSubmatch(s.text.String()), s.text.String()
+		s.mu.Unlock()
+		if found != nil {
+			return found[len(found)-1]
+		}
+		select {
+		case <-s.more:
+		case err := <-ended:
+			t.Fatalf("it has ended (%v) without saying %s:\n%s", err, pattern, text)
+		case <-t.Context().Done():
+			t.Fatalf("it does not say %s:\n%s", pattern, text)
+		}
+	}
+}
+
+// What is not understood is told when it comes first, with what follows, and counted in the metrics by its text without literals.
+func TestExplains(t *testing.T) {
+	p := databases.StartPostgres(t)
+	if err := p.Do(t.Context(), "canary", "create table a (id int primary key, n int)", "insert into a values (1, 5)"); err != nil {
+		t.Fatal(err)
+	}
+	c := config.Default()
+	c.Source.Stdin, c.HTTP.Listen, c.Coverage = &config.Stdin{}, "127.0.0.1:0", record.CoverageComplete
+	out := &said{more: make(chan struct{}, 1)}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := proxy.Run(ctx, proxy.RunOptions{Config: c, Listen: "127.0.0.1:0", Explain: true, Output: embedded.Output{Out: out, Log: zerolog.Nop()},
+			Upstream: strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)})
+		ended <- err
+	}()
+	at, page := out.wants(t, ended, `(\S+) passes on to`), out.wants(t, ended, `page (http\S+)/`)
+	app, err := pgx.Connect(t.Context(), "postgres://postgres@"+at+"/canary?sslmode=disable&default_query_exec_mode=simple_protocol")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"select n from a where id = 1", "update a set n = n * 4711 where id = 1", "update a set n = n * 4712 where id = 1", "do $$ begin perform 4713; end $$"} {
+		if _, err := app.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out.wants(t, ended, `value-not-told: update a set n = n \* \? where id = \?: from here on nothing is recorded of the columns that it writes, in these rows`)
+	out.wants(t, ended, `may-write-anything: do \?: from here on nothing is recorded`)
+	resp, err := http.Get(page + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	metrics, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`isowatch_proxy_connections 1`, `isowatch_proxy_blind 1`, `isowatch_proxy_records_dropped_total 0`,
+		`isowatch_proxy_transactions_total{outcome="committed"} 4`, `isowatch_proxy_transactions_total{outcome="unknown"} 0`,
+		`isowatch_proxy_unclear_total{reason="may-write-anything",statement="do ?"} 1`,
+		`isowatch_proxy_unclear_total{reason="value-not-told",statement="update a set n = n * ? where id = ?"} 1`} { // the second wrote what was not recorded any more
+		if !strings.Contains(string(metrics), line+"\n") {
+			t.Errorf("/metrics lacks %s", line)
+		}
+	}
+	app.Close(context.Background())
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(out.text.String()+string(metrics), "471") {
+		t.Error("a literal is told")
 	}
 }

@@ -9,15 +9,18 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wait"
 	"github.com/isowatch/isowatch/recorder/pgxtap"
 	"github.com/isowatch/isowatch/recorder/postgres"
 )
@@ -34,6 +37,8 @@ type RunOptions struct {
 	// Unique: nobody writes to a column of a row what somebody else wrote to it.
 	Unique   bool
 	Duration time.Duration // 0: only ctx ends it
+	// Explain tells of each statement that is not understood when it comes first, and what follows.
+	Explain bool
 
 	embedded.Output
 }
@@ -68,8 +73,16 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 		ctx, stop = context.WithTimeout(ctx, o.Duration)
 		defer stop()
 	}
-	m, err := embedded.New(embedded.Options{Config: &c, DB: upstream.Database, UntilEnd: o.Duration > 0, Output: o.Output},
-		stop)
+	var standing atomic.Pointer[Proxy]
+	var m *embedded.Monitor
+	gone := func() app.Proxy {
+		if p := standing.Load(); p != nil {
+			return shown(m, p)
+		}
+		return app.Proxy{}
+	}
+	m, err = embedded.New(embedded.Options{Config: &c, DB: upstream.Database, UntilEnd: o.Duration > 0, Proxy: gone,
+		Output: o.Output}, stop)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +96,24 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 			return target.PostgresFailure(node, err)
 		}
 		p := New(Options{Upstream: &upstream.Config, TLS: secure, Capture: capture, Log: o.Log})
+		standing.Store(p)
 		introduce(m, l, upstream, capture, complete, o.Unique)
 		var saying sync.WaitGroup
 		saying.Go(func() { m.Report(ctx, func() []string { return []string{status(m, p)} }) })
+		told := map[postgres.Unclear]bool{}
+		if o.Explain {
+			saying.Go(func() {
+				for wait.Sleep(ctx, explainEvery) == nil {
+					m.Say(explained(capture, complete, told)...)
+				}
+			})
+		}
 		err = p.Serve(ctx, l)
 		stop()
 		saying.Wait()
+		if o.Explain {
+			m.Say(explained(capture, complete, told)...)
+		}
 		m.Say(append([]string{status(m, p)}, unclear(capture)...)...)
 		return err
 	}
@@ -149,6 +174,42 @@ func status(m *embedded.Monitor, p *Proxy) string {
 		text += "; nothing is recorded any more, as a statement may have written anything"
 	}
 	return text
+}
+
+// explainEvery is how often it is looked for statements that are not understood.
+const explainEvery = time.Second
+
+// explained says of statements that were not understood what follows, once each.
+func explained(c *postgres.Capture, complete bool, told map[postgres.Unclear]bool) (out []string) {
+	for _, u := range c.Unclear() {
+		if told[u.Unclear] {
+			continue
+		}
+		told[u.Unclear] = true
+		follows := "what it wrote is not recorded"
+		if complete {
+			follows = map[postgres.Reason]string{
+				postgres.ReasonAnything: "from here on nothing is recorded",
+				postgres.ReasonRows:     "from here on nothing is recorded of the columns that it writes, in the whole table",
+				postgres.ReasonValue:    "from here on nothing is recorded of the columns that it writes, in these rows",
+			}[u.Reason]
+		}
+		out = append(out, fmt.Sprintf("%s: %s: %s", u.Reason, u.Text, follows))
+	}
+	return out
+}
+
+// shown is what the metrics have of a proxy.
+func shown(m *embedded.Monitor, p *Proxy) app.Proxy {
+	out := app.Proxy{Connections: int(p.Connections()), Transactions: map[string]int64{}, Dropped: m.Dropped(),
+		Blind: p.Capture.Blind()}
+	for _, s := range []record.Status{record.Committed, record.Aborted, record.Unknown} {
+		out.Transactions[s.String()] = p.Capture.Outcomes(s)
+	}
+	for _, u := range p.Capture.Unclear() {
+		out.Unclear = append(out.Unclear, app.Unclear{Reason: string(u.Reason), Statement: u.Text, Count: u.Count})
+	}
+	return out
 }
 
 // unclearShown is how many statements are shown that were not understood.
