@@ -18,8 +18,9 @@ public final class Shop {
             open(source);
             var pool = Executors.newFixedThreadPool(clients);
             var work = IntStream.range(0, clients).mapToObj(i -> (Callable<Void>) () -> work(source, i, transactions));
-            for (var client : pool.invokeAll(work.toList())) client.get();
+            var done = pool.invokeAll(work.toList());
             pool.shutdown();
+            for (var client : done) client.get();
         }
     }
 

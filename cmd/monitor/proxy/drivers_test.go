@@ -1,15 +1,19 @@
 package proxy_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -172,6 +176,83 @@ func TestDrivers(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// An application whose connection breaks before its COMMIT is answered does not know what became of that, and says so,
+// though it was carried out.
+func TestUnanswered(t *testing.T) {
+	p := databases.StartPostgres(t)
+	super := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	for _, app := range programs {
+		t.Run(app.name, func(t *testing.T) {
+			env := app.install(t)
+			if err := p.Do(t.Context(), "canary", "drop table if exists account"); err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			go breaks(l, p.Primary.Addr)
+			defer l.Close()
+			file := filepath.Join(t.TempDir(), "records")
+			_, failed := shell(t.Context(), ".", env, app.run+` "$@"`, app.address(l.Addr().String(), "serializable"), file, "1", "1")
+			txns := recorded(t, file)
+			if len(txns) == 0 {
+				t.Fatalf("nothing is recorded: %v", failed)
+			}
+			last := &txns[len(txns)-1]
+			if last.Status != record.Unknown || len(last.Ops) != 2 || writes(txns) != 1 {
+				t.Errorf("recorded is %+v; the application says %v", txns, failed)
+			}
+			if sum := total(t, super); sum != 1 {
+				t.Errorf("the accounts have %d: nothing was committed", sum)
+			}
+		})
+	}
+}
+
+// breaks passes connections on. One on which a client has updated, and commits, it breaks in place of the answer.
+func breaks(l net.Listener, to string) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", to)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		var committing atomic.Bool
+		go func() {
+			updates := false
+			copied(server, client, func(text []byte) bool {
+				updates = updates || bytes.Contains(bytes.ToLower(text), []byte("update account"))
+				committing.Store(updates && bytes.Contains(text, []byte("COMMIT")))
+				return true
+			})
+			server.Close()
+		}()
+		go func() {
+			copied(client, server, func([]byte) bool { return !committing.Load() })
+			client.Close()
+		}()
+	}
+}
+
+// copied passes on what comes, as long as f says so.
+func copied(to io.Writer, from io.Reader, f func([]byte) bool) {
+	b := make([]byte, 4096)
+	for {
+		n, err := from.Read(b)
+		if err != nil || !f(b[:n]) {
+			return
+		}
+		if _, err := to.Write(b[:n]); err != nil {
+			return
+		}
 	}
 }
 
