@@ -103,11 +103,13 @@ func (d *Decoder) hit(op *record.Op) {
 
 // WithHit is a predicate write's value with the rows that it hit, a list of their keys.
 func WithHit(v, rows record.Value) (record.Value, *reject.Error) {
-	for i, r := range rows.Elements() {
+	i := 0
+	for r := range rows.Each() {
 		if r.Kind != record.KindString || r.Text == "" {
 			return v, reject.New(reject.WrongType, "want the key of a row, as a string, found %s", brief([]byte(r.String()))).
 				UnderIndex(i)
 		}
+		i++
 	}
 	members := v.Fields()
 	if members == nil {
