@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -106,9 +107,15 @@ func TestWholeGivesUpAndGoesOn(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`{"session":"c%d","seq":%d,"status":"committed","ops":[["r",%q,%s],["w",%q,%d]]}`, i%10, i/10, key, read, key, i+1))
 	}
 	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, Steps: 512, Segment: 1 << 20, Whole: true}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	h, _, _ := judgedBy(t, cfg, lines)
+	runtime.ReadMemStats(&after)
 	if s := h.Stats(); s.Undecided == 0 || s.Segments == 0 {
 		t.Errorf("%d segments ended and left %d open, want some of both", s.Segments, s.Undecided)
+	}
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 {
+		t.Errorf("%d MB were allocated for %d records: no room is to be made for all that the next segment might have", mb, len(lines))
 	}
 	all, _ := h.Standing()
 	if last := all[len(all)-1]; all[0].Partial&WhyUndecided == 0 || last.Partial&WhyUndecided != 0 {

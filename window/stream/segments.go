@@ -202,7 +202,7 @@ func (s *segments) newEngine() *incremental.Engine {
 		coverage = record.CoverageComplete
 	}
 	var expect incremental.Expect
-	if s.number > 0 { // the one before was filled
+	if s.number > 0 && !s.cfg.Whole { // the one before was filled; the whole is so large that a segment of it hardly is
 		operations := int(s.stats.Operations/max(1, s.stats.Transactions) + 1)
 		n := s.room(s.cfg.Segment+2*s.cfg.Overlap)/s.cfg.weighs(operations*opBytes) + len(s.seeds)
 		expect = incremental.Expect{Transactions: n, Operations: operations * n}
