@@ -28,7 +28,9 @@ def record(recorder, base, sessions, engine):
                 t.read(key, value)
 
     def flush(session, _):
-        t = session.info["isowatch"]
+        t = session.info.get("isowatch")
+        if not t:  # there was nothing to write
+            return
         for instance in session.deleted:
             for key, _, _ in columns(instance):
                 t.write(key, None)
@@ -41,7 +43,8 @@ def record(recorder, base, sessions, engine):
                 t.lost = True  # the database chose a value
 
     def execute(state):
-        if "isowatch" in state.session.info and not state.is_select:
+        if not state.is_select:
+            state.session.connection(bind_arguments=state.bind_arguments)  # begins, if it is the first
             state.session.info["isowatch"].lost = True
 
     def commit(connection):
@@ -56,8 +59,8 @@ def record(recorder, base, sessions, engine):
             t.failed = True
 
     def committed(session):
-        t = session.info["isowatch"]
-        t.outcome, t.lost = COMMITTED, t.lost or t.failed
+        if t := session.info.get("isowatch"):  # else nothing was asked for
+            t.outcome, t.lost = COMMITTED, t.lost or t.failed
 
     def end(session, transaction):
         if transaction.parent is None and (t := session.info.pop("isowatch", None)):

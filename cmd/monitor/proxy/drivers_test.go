@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -253,6 +254,17 @@ func copied(to io.Writer, from io.Reader, f func([]byte) bool) {
 		if _, err := to.Write(b[:n]); err != nil {
 			return
 		}
+	}
+}
+
+// What SQLAlchemy's sessions do is recorded, or dropped where it is not known.
+func TestSessions(t *testing.T) {
+	p := databases.StartPostgres(t)
+	app := programs[slices.IndexFunc(programs, func(p program) bool { return p.name == "sqlalchemy" })]
+	env := app.install(t)
+	const run = `PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$IT:$SOURCE" python3 testdata/sessions.py "$@"`
+	if out, err := shell(t.Context(), ".", env, run, app.address(p.Primary.Addr, "serializable"), os.DevNull); err != nil {
+		t.Error(out, err)
 	}
 }
 
