@@ -415,12 +415,12 @@ func (ev *evidence) reread(c *check, x *exhibits, slots []version.Slot, b *budge
 		if t.open {
 			f.prev = ev.renamedPrev(t, renamed)
 		}
-		renamed[o] = s.add(f, len(x.s.reads(o)), len(x.s.writes(o)))
+		renamed[o] = s.add(f, len(x.s.reads(o)), len(x.s.Writes(o)))
 	}
 	versions := map[version.ID]version.ID{}
 	tab := &x.s.tab
 	for _, o := range slots {
-		for _, v := range x.s.writes(o) {
+		for _, v := range x.s.Writes(o) {
 			if x.writes[o][tab.At(v).Key] {
 				versions[v] = s.write(renamed[o], tab.At(v).Key)
 			}
@@ -647,7 +647,7 @@ func (x *exhibits) member(s version.Slot) {
 		}
 		return
 	}
-	for _, w := range x.s.writes(s) {
+	for _, w := range x.s.Writes(s) {
 		for r := range x.s.tab.Readers(w) {
 			x.read(r, x.s.tab.At(w).Key)
 			return
@@ -852,7 +852,7 @@ func (x *exhibits) edge(ed graph.Edge, p *constraint.Polygraph) {
 
 // between keeps the reads by which a transaction shows that it came after another one of its session.
 func (x *exhibits) between(first, last version.Slot) {
-	for _, v := range x.s.readsOf(last) {
+	for _, v := range x.s.Reads(last) {
 		if ver := x.s.tab.At(v); ver.Kind == version.Written && ver.Writer == first {
 			x.read(last, ver.Key)
 		}
@@ -955,7 +955,7 @@ func (x *exhibits) slots() []version.Slot {
 func (x *exhibits) everything() {
 	tab := &x.s.tab
 	for _, s := range x.slots() {
-		for _, v := range x.s.writes(s) {
+		for _, v := range x.s.Writes(s) {
 			x.write(s, tab.At(v).Key)
 		}
 		for _, c := range x.h.slab(x.h.txns.At(x.h.slotTx[s]).reads) {

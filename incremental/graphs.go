@@ -437,7 +437,7 @@ func (g *graphs) copy(cfg constraint.Config) *strand {
 	var late [2][]func()
 	for slot := range version.Slot(len(g.h.slotTx)) {
 		reads := g.main.reads(slot)
-		s.add(g.txnFor(g.h.txns.At(g.h.slotTx[slot])), len(reads), len(g.main.writes(slot)))
+		s.add(g.txnFor(g.h.txns.At(g.h.slotTx[slot])), len(reads), len(g.main.Writes(slot)))
 		for ; next < version.ID(tab.Len()); next++ {
 			if ver := tab.At(next); ver.Kind != version.Written {
 				s.source(ver.Key, ver.Kind)

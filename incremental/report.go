@@ -13,7 +13,7 @@ import (
 
 // readOf is the version of k that slot read, as far as it is known, or none.
 func (s *strand) readOf(slot version.Slot, k version.Key) version.ID {
-	for _, v := range s.readsOf(slot) {
+	for _, v := range s.Reads(slot) {
 		if s.tab.At(v).Key == k {
 			return v
 		}

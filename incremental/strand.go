@@ -92,24 +92,7 @@ func newStrand(cfgs []constraint.Config) *strand {
 			panic("incremental: a strand of prefix consistency and of another level, which can't happen, because open makes " +
 				"one for each")
 		}
-		p := constraint.New(c, &s.tab)
-		p.Reads = s.readsOf
-		p.Writes = func(x version.Slot) []version.ID { return s.writes(x) }
-		p.OnRead = func(x version.Slot, v version.ID) {
-			if s.decided == nil {
-				s.decided = map[version.Slot][]version.ID{}
-			}
-			s.decided[x] = append(s.decided[x], v)
-			s.addReader(x, v)
-		}
-		p.AllCandidates = func(x version.Slot, k version.Key) []version.ID { return s.candidates(x, k) }
-		p.TakeFresh = func(v version.ID) bool {
-			fresh := s.isFresh[v]
-			s.isFresh[v] = false
-			return fresh
-		}
-		p.Held = func(v version.ID) bool { return s.isFresh[v] }
-		s.polys = append(s.polys, p)
+		s.polys = append(s.polys, constraint.New(c, &s.tab, s))
 		s.keepAllReaders = !c.Sessions
 	}
 	return s
@@ -136,7 +119,8 @@ func (s *strand) reuse(old *strand) {
 	}
 }
 
-func (s *strand) readsOf(x version.Slot) []version.ID {
+// Reads are the external reads of a transaction, as far as they are known.
+func (s *strand) Reads(x version.Slot) []version.ID {
 	if len(s.decided) == 0 {
 		return s.reads(x)
 	}
@@ -145,6 +129,28 @@ func (s *strand) readsOf(x version.Slot) []version.ID {
 		return s.reads(x)
 	}
 	return slices.Concat(s.reads(x), decided)
+}
+
+// Writes are the final writes of a transaction, good until the next add, write or read.
+func (s *strand) Writes(x version.Slot) []version.ID { return s.these(s.ops[x].writes) }
+
+// AllCandidates, Decided, Held and TakeFresh: see constraint.Reading.
+func (s *strand) AllCandidates(x version.Slot, k version.Key) []version.ID { return s.candidates(x, k) }
+
+func (s *strand) Decided(x version.Slot, v version.ID) {
+	if s.decided == nil {
+		s.decided = map[version.Slot][]version.ID{}
+	}
+	s.decided[x] = append(s.decided[x], v)
+	s.addReader(x, v)
+}
+
+func (s *strand) Held(v version.ID) bool { return s.isFresh[v] }
+
+func (s *strand) TakeFresh(v version.ID) bool {
+	fresh := s.isFresh[v]
+	s.isFresh[v] = false
+	return fresh
 }
 
 // add takes in the next transaction, with room for so many reads and writes.
@@ -209,9 +215,8 @@ func (s *strand) push(f *few, v version.ID) {
 
 func (s *strand) these(f few) []version.ID { return s.versions[f.at : f.at+f.n : f.at+f.n] }
 
-// reads and writes are those of a transaction, good until the next add, write or read.
-func (s *strand) reads(x version.Slot) []version.ID  { return s.these(s.ops[x].reads) }
-func (s *strand) writes(x version.Slot) []version.ID { return s.these(s.ops[x].writes) }
+// reads are those of a transaction that no polygraph decided, good until the next add, write or read.
+func (s *strand) reads(x version.Slot) []version.ID { return s.these(s.ops[x].reads) }
 
 // write makes the version that slot's last write to key gave it.
 func (s *strand) write(slot version.Slot, key version.Key) version.ID {
@@ -233,7 +238,7 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 
 // writeOf is the version that slot made of key, or none.
 func (s *strand) writeOf(slot version.Slot, key version.Key) version.ID {
-	for _, x := range s.writes(slot) {
+	for _, x := range s.Writes(slot) {
 		if s.tab.At(x).Key == key {
 			return x
 		}

@@ -316,7 +316,7 @@ func (p *Polygraph) antiDependency(reader, writer slot, k keyID) graph.Edge {
 
 // writes is the version that s made of k, or none.
 func (p *Polygraph) writes(s slot, k keyID) vid {
-	for _, w := range p.Writes(s) {
+	for _, w := range p.txns.Writes(s) {
 		if p.tab.At(w).Key == k {
 			return w
 		}
@@ -473,7 +473,7 @@ func (p *Polygraph) decideRead(ci choiceID) {
 	p.Stats.Eliminated++
 	p.byElimination = true
 	why := verdict.ByElimination
-	if len(p.AllCandidates(reader, key)) == 1 {
+	if len(p.txns.AllCandidates(reader, key)) == 1 {
 		why = verdict.ByValue // its transaction was in doubt, not its writer
 	}
 	if ver := p.tab.At(v); ver.Kind == version.Written {
@@ -483,7 +483,7 @@ func (p *Polygraph) decideRead(ci choiceID) {
 	if !p.cfg.Prefix {
 		w = p.writes(reader, key)
 	}
-	p.OnRead(reader, v)
+	p.txns.Decided(reader, v)
 	p.readAs(reader, v, why)
 	if w == version.None || p.tab.At(v).Next != version.None || p.tab.At(w).Prev != version.None {
 		if p.bulk {
@@ -498,7 +498,7 @@ func (p *Polygraph) decideRead(ci choiceID) {
 		}
 		return
 	}
-	p.Overwrite(v, w, p.TakeFresh(w))
+	p.Overwrite(v, w, p.txns.TakeFresh(w))
 }
 
 // bulkRead puts the anti-dependencies of a read that was decided during a bulk

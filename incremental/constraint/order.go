@@ -347,7 +347,7 @@ func (p *Polygraph) readsSome(s slot) {
 		return
 	}
 	p.reads.Set(uint(s))
-	for _, w := range p.Writes(s) {
+	for _, w := range p.txns.Writes(s) {
 		if !p.putsOff {
 			p.matters(w)
 		} else if !p.held(w) && p.isHead(w) && p.idle(w) {
@@ -363,7 +363,7 @@ func (p *Polygraph) putOff() { p.isPutOff, p.solved.valid = true, false }
 func (p *Polygraph) makePutOff() {
 	p.putsOff, p.isPutOff = false, false
 	for s, ok := p.reads.NextSet(0); ok; s, ok = p.reads.NextSet(s + 1) {
-		for _, w := range p.Writes(slot(s)) {
+		for _, w := range p.txns.Writes(slot(s)) {
 			p.matters(w)
 		}
 	}
@@ -501,7 +501,7 @@ func (p *Polygraph) overwritten(r slot, v vid) {
 
 // held: the version heads a block that Block is yet to be told of, which will then be
 // related to all others.
-func (p *Polygraph) held(head vid) bool { return p.Held != nil && p.Held(head) }
+func (p *Polygraph) held(head vid) bool { return p.txns.Held(head) }
 
 // readTail puts the anti-dependencies from a new reader of a block's tail to
 // the blocks known to follow, and wakes the pairs that are open.

@@ -175,12 +175,29 @@ type blockRef struct {
 	low uint32
 }
 
+// Reading is what transactions read and wrote. It may be shared between the polygraphs of several levels.
+type Reading interface {
+	// Reads and Writes are a transaction's external reads and final writes.
+	Reads(version.Slot) []version.ID
+	Writes(version.Slot) []version.ID
+	// AllCandidates are the versions that reader may have read of key before any was excluded.
+	AllCandidates(reader version.Slot, key version.Key) []version.ID
+	// Decided is told of each ambiguous read that has been decided, before its dependencies go in; it makes the reader
+	// one of v's in the table.
+	Decided(reader version.Slot, v version.ID)
+	// Held tells whether a version is not in the list of blocks yet: Block is told of it later, and till then it is in no
+	// pair. TakeFresh is the same, after which it is to be put there by who asks.
+	Held(version.ID) bool
+	TakeFresh(version.ID) bool
+}
+
 // Polygraph is the polygraph of one level. The version table is shared between
 // levels and is changed by the engine before the polygraph is told.
 type Polygraph struct {
 	cfg   Config
 	parts graph.Parts
 	tab   *version.Table
+	txns  Reading
 
 	g      graph.Graph
 	reach  reach.Reach
@@ -245,20 +262,6 @@ type Polygraph struct {
 	heads               []vid
 	solved              solution
 	repeated            int
-	// Reads and Writes give a transaction's external reads and final writes.
-	Reads, Writes func(version.Slot) []version.ID
-	// AllCandidates are the versions that reader may have read of key before any
-	// was excluded.
-	AllCandidates func(reader version.Slot, key version.Key) []version.ID
-	// TakeFresh tells whether a version is not in the list of blocks yet, and is
-	// to be put there by who asks.
-	TakeFresh func(version.ID) bool
-	// Held, if set, tells whether a version is one that TakeFresh would take: Block is
-	// told of it later, and till then it is in no pair.
-	Held func(version.ID) bool
-	// OnRead is told of each ambiguous read that has been decided, before its
-	// dependencies go in; it makes the reader one of v's in the table.
-	OnRead func(reader version.Slot, v version.ID)
 	// Budget is what all work is drawn from. When it has ended what is open stays so, and
 	// nothing is ordered any more; what is certain goes in as long as there is enough for
 	// that. New gives one without an end.
@@ -311,9 +314,9 @@ func (p *Polygraph) hold() {
 // Drop gives back what the polygraph holds, which must not be used any more.
 func (p *Polygraph) Drop() { p.Budget.Leave() }
 
-// New makes an empty polygraph over the table.
-func New(cfg Config, tab *version.Table) *Polygraph {
-	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime, Budget: budget.Unlimited().Share(),
+// New makes an empty polygraph over the table, of what r says of transactions.
+func New(cfg Config, tab *version.Table, r Reading) *Polygraph {
+	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, txns: r, bulk: cfg.Bulk && !cfg.RealTime, Budget: budget.Unlimited().Share(),
 		window: window{zone: noZone}, given: map[[2]vid]bool{}, withdrawn: map[readOf]bool{}}
 	if cfg.Split {
 		p.parts = 2

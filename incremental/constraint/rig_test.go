@@ -286,27 +286,32 @@ type want struct {
 
 func newRig(pl *plan, cfg Config) *rig {
 	r := &rig{pl: pl, last: map[string]slot{}, chains: map[string]uint32{}}
-	r.p = New(cfg, &r.tab)
-	r.p.Reads = func(s slot) []version.ID { return r.reads[s] }
-	r.p.Writes = func(s slot) []version.ID { return r.writes[s] }
-	r.p.AllCandidates = func(s slot, k keyID) []version.ID {
-		for _, rd := range pl.txns[s].reads {
-			if rd.key == k {
-				return r.versions(rd)
-			}
-		}
-		return nil
-	}
-	r.p.TakeFresh = func(v version.ID) bool {
-		was := r.isFresh[v]
-		r.isFresh[v] = false
-		return was
-	}
-	r.p.OnRead = func(s slot, v version.ID) {
-		r.reads[s] = append(r.reads[s], v)
-		r.addReader(v, s)
-	}
+	r.p = New(cfg, &r.tab, r)
 	return r
+}
+
+func (r *rig) Reads(s slot) []version.ID  { return r.reads[s] }
+func (r *rig) Writes(s slot) []version.ID { return r.writes[s] }
+func (r *rig) Held(version.ID) bool       { return false } // it is told of each at once
+
+func (r *rig) AllCandidates(s slot, k keyID) []version.ID {
+	for _, rd := range r.pl.txns[s].reads {
+		if rd.key == k {
+			return r.versions(rd)
+		}
+	}
+	return nil
+}
+
+func (r *rig) TakeFresh(v version.ID) bool {
+	was := r.isFresh[v]
+	r.isFresh[v] = false
+	return was
+}
+
+func (r *rig) Decided(s slot, v version.ID) {
+	r.reads[s] = append(r.reads[s], v)
+	r.addReader(v, s)
 }
 
 // feed makes a polygraph of a plan, facts last.

@@ -27,13 +27,11 @@ type hot struct {
 
 func (h hot) load(cfg Config) *Polygraph {
 	tab := &version.Table{}
-	p := New(cfg, tab)
+	of := &rig{}
+	p := New(cfg, tab, of)
 	if h.budget != nil {
 		p.Budget = h.budget.Share()
 	}
-	var reads, writes [][]version.ID
-	p.Reads = func(s slot) []version.ID { return reads[s] }
-	p.Writes = func(s slot) []version.ID { return writes[s] }
 	last := make([]slot, h.sessions)
 	for i := range last {
 		last[i] = version.None
@@ -41,8 +39,8 @@ func (h hot) load(cfg Config) *Polygraph {
 	latest := version.None
 	ties := make([]version.ID, 0, h.writers) // by writer: its version of its own key
 	add := func(i, session int) slot {
-		s := slot(len(writes))
-		reads, writes = append(reads, nil), append(writes, nil)
+		s := slot(len(of.writes))
+		of.reads, of.writes = append(of.reads, nil), append(of.writes, nil)
 		p.Add(Txn{Chain: reach.Chain(uint32(session)), Line: Line(uint32(session)), Prev: last[session], Timed: h.overlap > 0,
 			Start: int64(10 * i), End: int64(10*i + 10*h.overlap)})
 		last[session] = s
@@ -50,7 +48,7 @@ func (h hot) load(cfg Config) *Polygraph {
 	}
 	write := func(s slot, k keyID) version.ID {
 		v := tab.New(k, version.Written, s)
-		writes[s] = append(writes[s], v)
+		of.writes[s] = append(of.writes[s], v)
 		p.Wrote(v)
 		return v
 	}
@@ -60,18 +58,18 @@ func (h hot) load(cfg Config) *Polygraph {
 		own := write(s, keyID(i+1))
 		ties = append(ties, own)
 		if h.ties > 0 && i%h.ties == 0 && i > 0 {
-			reads[s] = append(reads[s], ties[i-1])
+			of.reads[s] = append(of.reads[s], ties[i-1])
 			tab.AddReader(ties[i-1], s, nil)
 			p.Read(s, ties[i-1])
 		}
 		if h.reads {
 			initial := tab.New(keyID(h.writers+i+1), version.Initial, version.None)
-			reads[s] = append(reads[s], initial)
+			of.reads[s] = append(of.reads[s], initial)
 			tab.AddReader(initial, s, nil)
 			p.Read(s, initial)
 		}
 		if h.updates && latest != version.None {
-			reads[s] = append(reads[s], version.ID(latest))
+			of.reads[s] = append(of.reads[s], version.ID(latest))
 			tab.AddReader(version.ID(latest), s, nil)
 			p.Read(s, version.ID(latest))
 		}
@@ -163,7 +161,7 @@ func TestManySessionsLeaveChains(t *testing.T) {
 	for _, split := range []bool{false, true} {
 		rng := rand.New(rand.NewPCG(3, 4))
 		tab := &version.Table{}
-		p := New(Config{Sessions: true, Split: split}, tab)
+		p := New(Config{Sessions: true, Split: split}, tab, nil)
 		n := slot(4000) // 32 MB of chains are left on the way
 		if split {
 			n = 2800

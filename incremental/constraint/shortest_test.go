@@ -14,7 +14,7 @@ import (
 // randomGraph is a known graph of a few transactions in three sessions, with edges
 // at random, put in in the order of a shuffle.
 func randomGraph(rng *rand.Rand, split bool, shuffle *rand.Rand) *Polygraph {
-	p := New(Config{Split: split, Sessions: true, Chains: 3, Slots: 9}, &version.Table{})
+	p := New(Config{Split: split, Sessions: true, Chains: 3, Slots: 9}, &version.Table{}, nil)
 	last := [3]slot{version.None, version.None, version.None}
 	for s := range slot(9) {
 		c := rng.IntN(3)
