@@ -110,6 +110,7 @@ type version struct {
 	fields map[string]record.Value // once they were asked
 	shape  *[]string
 	number int32  // within the table
+	signed uint64 // tells it from others
 	cells  []cell // by the numbers of columns; what is not there is null
 }
 
@@ -255,7 +256,12 @@ func (st *statement) signIt() {
 }
 
 // sign tells a version from others.
-func (v *version) sign() uint64 { return sign(uint64(v.num()) << 32) }
+func (v *version) sign() uint64 {
+	if v == nil {
+		return 1
+	}
+	return v.signed
+}
 
 // sign is an odd number that looks random, as splitmix64 makes them.
 func sign(of uint64) uint64 {
@@ -491,6 +497,7 @@ func (h *History) content(of *table, value record.Value) *version {
 	if v == nil {
 		value.Text = h.kept(value.Text)
 		v = &version{value: value, number: int32(len(of.versions))}
+		v.signed = sign(^uint64(v.number))
 		of.versions = append(of.versions, v)
 		var names []string
 		for c, held := range value.Members() {
@@ -527,7 +534,7 @@ func (h *History) meet(of *table, key string) *row {
 		key = h.kept(key)
 		r = &row{key: key, of: of, number: int32(len(of.rows))}
 		if !h.unasked.key(key) {
-			r.sign = sign(uint64(r.number))
+			r.sign = sign(uint64(of.number)<<32 + uint64(r.number))
 		}
 		h.keys[key] = r
 		of.rows = append(of.rows, r)

@@ -95,6 +95,7 @@ type searched struct {
 	clash      bool    // it writes what another does
 	lacks      *row    // it did not find as it is, while it held that
 	held       *version
+	isOld      bool   // it was looked whether it will find that row, since the order was taken back
 	from       int    // of a statement's rows, where to look first
 	met        int32  // where it last found what it found, or none,
 	metState   uint64 // and what the state was
@@ -529,13 +530,15 @@ func (s *search) follow() []int32 {
 		}
 		if x.at == none && (x.lacks == nil || s.w.held(x.lacks) != x.held) {
 			if x.lacks = s.lack(t); x.lacks != nil {
-				if x.held = s.w.held(x.lacks); committed && !s.willFind(t, x.lacks) {
-					s.dead[s.state()], s.stuck = true, t
-					return nil
-				}
+				x.held, x.isOld = s.w.held(x.lacks), false
 			}
 		}
 		if x.at == none && x.lacks != nil {
+			if !x.isOld && committed && !s.willFind(t, x.lacks) {
+				s.dead[s.state()], s.stuck = true, t
+				return nil
+			}
+			x.isOld = true
 			wanted[x.lacks] = wanted[x.lacks] || committed
 			continue
 		}
@@ -796,7 +799,7 @@ func (s *search) do(t int32) {
 func (s *search) put(of *table, r, version int32) int32 {
 	n := s.w.tables[of.number]
 	held := n.held[r]
-	s.what += sign(uint64(of.number)<<32+uint64(r)) * (of.versions[version].sign() - of.versions[held].sign())
+	s.what += of.rows[r].sign * (of.versions[version].sign() - of.versions[held].sign())
 	n.put(r, version)
 	return held
 }
@@ -827,7 +830,7 @@ func (s *search) back(to int) {
 	}
 	for _, t := range s.open {
 		x := &s.txns[t]
-		x.lacks = nil
+		x.isOld = false
 		if int(x.met) > len(s.order) {
 			x.met = none
 		}
