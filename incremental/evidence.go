@@ -241,14 +241,15 @@ func (ev *evidence) exhibited(c *check, f *constraint.Violation) *exhibits {
 	return x
 }
 
-// collapse makes one step of a run of version orders that one list shows.
+// collapse makes one step of a run of version orders that one list shows, or the log.
 func collapse(p *constraint.Polygraph, walk []graph.Edge,
 	because map[int][]graph.Edge) ([]graph.Edge, map[int][]graph.Edge) {
 	var out []graph.Edge
 	kept := map[int][]graph.Edge{}
 	for i, ed := range walk {
-		if n := len(out); n > 0 && ed.Why == verdict.ByList && ed.Type == verdict.WW && out[n-1].Why == verdict.ByList &&
-			out[n-1].Type == verdict.WW && out[n-1].Key == ed.Key && p.SlotOf(out[n-1].To) == p.SlotOf(ed.From) {
+		if n := len(out); n > 0 && (ed.Why == verdict.ByList || ed.Why == verdict.ByLog) && ed.Type == verdict.WW &&
+			out[n-1].Why == ed.Why && out[n-1].Type == verdict.WW && out[n-1].Key == ed.Key &&
+			p.SlotOf(out[n-1].To) == p.SlotOf(ed.From) {
 			out[n-1].To = ed.To
 			continue
 		}

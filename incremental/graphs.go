@@ -267,7 +267,7 @@ func (g *graphs) settleHeld(watermark int64) {
 // txnFor is what strands are told of a transaction.
 func (g *graphs) txnFor(t *txn) strandTxn {
 	x := strandTxn{session: t.session, start: t.start, end: t.end, timed: t.timed, open: t.open,
-		uncertain: t.doubt == uncertain, prev: none}
+		uncertain: t.doubt == uncertain, lsn: t.lsn, prev: none}
 	if t.base {
 		x.base, x.first, x.timed = true, none, false
 		if t.timed && t.end <= g.h.txns.At(g.h.slotTx[g.h.first]).end {

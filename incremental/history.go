@@ -211,6 +211,7 @@ type txn struct {
 	arrived bool         // if open, online: its turn to be admitted has come
 	base    bool         // of the time before all others; see Engine.Base
 	doubt   doubt        // if open: whether it took effect
+	lsn     int64        // where it committed in the database's log; 0: not known, or it is open or a base
 	reads   span         // external reads, by cell
 	writes  span         // final writes, by cell; of lists the elements appended, in order
 	slot    version.Slot // once admitted

@@ -340,8 +340,11 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, arrival int64)
 	in.h.indexOf = append(in.h.indexOf, index)
 	x := txn{id: id, session: in.session, start: t.Start, end: t.End, order: arrival, timed: t.HasTimes, slot: none,
 		open: t.Status == record.Unknown, base: in.base}
-	if x.open {
+	switch {
+	case x.open:
 		in.h.open++
+	case !x.base:
+		x.lsn = t.LSN
 	}
 	in.h.date(&x, index)
 	x.reads.from = uint32(len(in.h.cellIDs))

@@ -111,6 +111,23 @@ func written(c *tiny.Config) {
 	c.Txns, c.Keys, c.Ops, c.Appends, c.Always, c.Whole, c.Mutations = 7, 2, 3, true, true, 25, min(c.Mutations, 1)
 }
 
+// log gives most transactions a place in the database's log, most of them in their order.
+func (st *stream) log(rng *rand.Rand) {
+	places := make([]int64, len(st.txns))
+	for i := range places {
+		places[i] = int64(i + 1)
+	}
+	for range rng.IntN(3) {
+		i, j := rng.IntN(len(places)), rng.IntN(len(places))
+		places[i], places[j] = places[j], places[i]
+	}
+	for i := range st.txns {
+		if rng.IntN(8) > 0 {
+			st.txns[i].LSN = places[i]
+		}
+	}
+}
+
 func unchanged(*incremental.Options) {}
 
 // byDatabase takes times for the database's own. si and ser are not asked then, but what they are read as, and not both.
@@ -169,6 +186,25 @@ func TestAgreesWithOracle(t *testing.T) {
 				cfg := w.cfg
 				k.set(&cfg)
 				compare(t, sum, func(seed uint64) (stream, bool) { return w.draw(seed, cfg), true })
+			})
+		}
+	}
+}
+
+// What the database's log says of who wrote first is held to, and held against what clients saw.
+func TestAgreesWithOracleByTheLog(t *testing.T) {
+	sum := summed(t, "by the log")
+	for _, w := range ways {
+		for _, k := range kinds {
+			t.Run(w.name+"/"+k.name, func(t *testing.T) {
+				t.Parallel()
+				cfg := w.cfg
+				k.set(&cfg)
+				compare(t, sum, func(seed uint64) (stream, bool) {
+					st := w.draw(seed, cfg)
+					st.log(rand.New(rand.NewPCG(seed, 17)))
+					return st, true
+				})
 			})
 		}
 	}

@@ -72,6 +72,7 @@ type strandTxn struct {
 	base       bool         // it is of the time before all others, and follows nothing
 	first      version.Slot // of a base: the first of the others, or none if its end is not known
 	uncertain  bool         // it is not known whether it is in the history
+	lsn        int64        // where it committed in the database's log, or 0
 }
 
 // ambiguous is a read of several candidates.
@@ -173,6 +174,9 @@ func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 	if t.open || !t.timed {
 		s.tab.Endless(slot)
 	}
+	if t.lsn != 0 {
+		s.tab.Commits(slot, t.lsn)
+	}
 	x.Line = constraint.Line(x.Chain)
 	if s.keepAllReaders || t.open || t.base {
 		x.Line = ^constraint.Line(slot)
@@ -231,6 +235,15 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 			p.Hold(v)
 		} else {
 			p.Wrote(v)
+		}
+	}
+	prev, next := s.tab.Log(v)
+	for _, p := range s.polys {
+		if prev != version.None {
+			p.Logged(prev, v)
+		}
+		if next != version.None {
+			p.Logged(v, next)
 		}
 	}
 	return v

@@ -343,6 +343,10 @@ func (t *Transaction) ID() string { return t.record.ID }
 // At says which server the transaction runs on. It is shown with what is found.
 func (t *Transaction) At(node string) { t.record.Node = node }
 
+// Numbered says the database's own number of the transaction, by which a change stream can tell when it committed:
+// PostgreSQL's pg_current_xact_id(), MySQL's GTID.
+func (t *Transaction) Numbered(xid string) { t.record.XID = xid }
+
 // Asked says what the database was asked, such as the transaction's SQL without its literals. It is shown with what is
 // found. Beyond StatementsMax it is cut.
 func (t *Transaction) Asked(statements string) {

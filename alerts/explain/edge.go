@@ -103,6 +103,8 @@ func (t teller) writeEdge(e verdict.Edge, from, to string) string {
 			return s
 		}
 		return fmt.Sprintf("%s %s before %s %s, as a read of the list shows", from, first.did(), to, second.did())
+	case verdict.ByLog:
+		return fmt.Sprintf("%s %s before %s %s, as the database's log shows", from, first.did(), to, second.did())
 	case verdict.ByClock:
 		return fmt.Sprintf("%s %s and had ended, by the clocks, before %s started and %s", from, first.did(), to,
 			second.did())

@@ -42,7 +42,7 @@ func TestEdges(t *testing.T) {
 	}
 	lookup := alerttest.Lookup(s.Txns)
 	for typ := verdict.SO; typ <= verdict.RW; typ++ {
-		for why := verdict.BySession; why <= verdict.ByList; why++ {
+		for why := verdict.BySession; why <= verdict.ByLog; why++ {
 			e := verdict.Edge{From: 0, To: 1, Type: typ, Key: "x", Why: why}
 			with := explain.Edge(verdict.Violation{Evidence: []verdict.TxnID{0, 1}}, e, lookup)
 			if !strings.Contains(with, "A") || !strings.Contains(with, "B") {

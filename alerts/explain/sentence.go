@@ -259,7 +259,8 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 // plain facts: orders of sessions, of lists, and reads.
 func (t teller) bothWays(a, b verdict.Edge) (string, bool) {
 	plain := func(e verdict.Edge) bool {
-		return e.Type != verdict.RW && (e.Why == verdict.BySession || e.Why == verdict.ByValue || e.Why == verdict.ByList)
+		return e.Type != verdict.RW && (e.Why == verdict.BySession || e.Why == verdict.ByValue || e.Why == verdict.ByList ||
+			e.Why == verdict.ByLog)
 	}
 	if !plain(a) || !plain(b) {
 		return "", false

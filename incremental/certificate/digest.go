@@ -53,6 +53,9 @@ func appendRecord(b []byte, t *record.Transaction) []byte {
 	if t.ID != "" {
 		b = record.AppendJSONString(append(b, `,"id":`...), t.ID)
 	}
+	if t.LSN != 0 {
+		b = strconv.AppendInt(append(b, `,"lsn":`...), t.LSN, 10)
+	}
 	if t.HasTimes {
 		b = strconv.AppendInt(append(b, `,"start":`...), t.Start, 10)
 		b = strconv.AppendInt(append(b, `,"end":`...), t.End, 10)

@@ -13,6 +13,7 @@ type object struct {
 	from     origin
 	presumed bool // there are claims about the key
 
+	lsn        int64 // of the last of those with one whose commit wrote the key
 	lastCommit int32 // event of the last commit that wrote the key, or none
 }
 

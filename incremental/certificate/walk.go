@@ -243,6 +243,12 @@ func (r *replay) end(i int32, n int) *Error {
 			other := r.order[o.lastCommit].Txn
 			return r.fail(i, n, j, "writes %q, as does %s, which committed since this one started", op.Key, r.who(int(other)))
 		}
+		if lsn := t.LSN; lsn != 0 && t.Status == record.Committed {
+			if o.lsn > lsn {
+				return r.fail(i, n, j, "writes %q behind one whom the database's log has later", op.Key)
+			}
+			o.lsn = lsn
+		}
 		o.apply(op)
 		o.lastCommit = i
 	}

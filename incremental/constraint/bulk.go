@@ -30,6 +30,9 @@ func (p *Polygraph) Finish() {
 			}
 		}
 	}
+	for prev, v := range p.tab.Logged() {
+		p.logged(prev, v)
+	}
 	p.heads = p.blockHeads()
 	follows := p.updatesInBulk()
 	for _, h := range p.heads { // the initial version precedes every block

@@ -487,6 +487,22 @@ func (p *Polygraph) Follow(prev, v version.ID) {
 	}
 }
 
+// Logged takes in that the database's log shows v behind prev. That no other order of their blocks is possible, so that
+// who read prev precedes v, follows. A bulk load takes in all at its end.
+func (p *Polygraph) Logged(prev, v version.ID) {
+	if p.bulk {
+		return
+	}
+	p.logged(prev, v)
+	p.Propagate()
+}
+
+func (p *Polygraph) logged(prev, v vid) {
+	a := p.tab.At(prev)
+	p.addEdge(graph.Edge{From: p.commit(a.Writer), To: p.writing(p.tab.At(v).Writer), Key: a.Key, Type: verdict.WW,
+		Why: verdict.ByLog}, true)
+}
+
 // overwritten puts the anti-dependency from a reader of v to v's immediate
 // successor.
 func (p *Polygraph) overwritten(r slot, v vid) {

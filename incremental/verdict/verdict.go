@@ -192,9 +192,11 @@ const (
 	ByElimination
 	// ByList: a list that was read shows the order of its elements.
 	ByList
+	// ByLog: the database's log shows the order of the two writes.
+	ByLog
 )
 
-var whyNames = [...]string{"session", "clock", "value", "overwrite", "initial", "order", "case", "elimination", "list"}
+var whyNames = [...]string{"session", "clock", "value", "overwrite", "initial", "order", "case", "elimination", "list", "log"}
 
 func (w Why) String() string { return whyNames[w] }
 

@@ -11,8 +11,10 @@
 package version
 
 import (
+	"cmp"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/isowatch/isowatch/incremental/paged"
 )
@@ -75,6 +77,66 @@ type Table struct {
 	readers paged.Vec[uint32, reader]
 	initial []ID     // by key
 	endless []uint64 // by slot, a bit; see Endless
+	lsns    []int64  // by slot; what is missing at the end is 0, not known
+	logged  [][]ID   // by key: the versions whose writers have an LSN, by that
+}
+
+// Commits says where in the database's log a slot committed, which has no versions yet: at lsn, above 0. Of one key,
+// versions whose writers have one are in its order.
+func (t *Table) Commits(s Slot, lsn int64) {
+	t.lsns = append(t.lsns, make([]int64, int(s)+1-len(t.lsns))...)
+	t.lsns[s] = lsn
+}
+
+func (t *Table) lsn(s Slot) int64 {
+	if int(s) < len(t.lsns) {
+		return t.lsns[s]
+	}
+	return 0
+}
+
+// Log puts a new version among those of its key that the log orders, and returns the ones before and after it: None if
+// there is none, or its writer has no LSN. Two of one LSN are in no order that is known: the second is left out.
+func (t *Table) Log(v ID) (prev, next ID) {
+	ver := t.At(v)
+	lsn := t.lsn(ver.Writer)
+	if lsn == 0 {
+		return None, None
+	}
+	for int(ver.Key) >= len(t.logged) {
+		t.logged = append(t.logged, nil)
+	}
+	list := t.logged[ver.Key]
+	at, taken := len(list), false
+	if at > 0 && t.lsn(t.At(list[at-1]).Writer) >= lsn {
+		at, taken = slices.BinarySearchFunc(list, lsn,
+			func(v ID, lsn int64) int { return cmp.Compare(t.lsn(t.At(v).Writer), lsn) })
+	}
+	if taken {
+		return None, None
+	}
+	prev, next = None, None
+	if at > 0 {
+		prev = list[at-1]
+	}
+	if at < len(list) {
+		next = list[at]
+	}
+	t.logged[ver.Key] = slices.Insert(list, at, v)
+	return prev, next
+}
+
+// Logged are all pairs of versions of which the log shows one directly behind the other, by key.
+func (t *Table) Logged() iter.Seq2[ID, ID] {
+	return func(yield func(prev, v ID) bool) {
+		for _, list := range t.logged {
+			for i := 1; i < len(list); i++ {
+				if !yield(list[i-1], list[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Endless says that the end of a slot, which has no versions yet and has read none, is

@@ -57,6 +57,11 @@ func TestDecode(t *testing.T) {
 			record.Transaction{DB: "default", Session: "a/b", Seq: 7, HasSeq: true, ID: "a/b#7", Status: record.Aborted},
 		},
 		{
+			"where the database's log has it",
+			`{"session":"s","status":"committed","xid":"735","ops":[["w","k",1]],"lsn":26842696}`,
+			record.Transaction{DB: "default", Session: "s", XID: "735", LSN: 26842696, Ops: []record.Op{{Kind: record.Write, Key: "k", Value: record.Int(1)}}},
+		},
+		{
 			"null is not given",
 			`{"db":null,"session":"s","seq":null,"id":null,"start":null,"end":null,"status":"committed","ops":[]}`,
 			record.Transaction{DB: "default", Session: "s"},

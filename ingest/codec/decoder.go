@@ -118,13 +118,15 @@ const (
 	fieldOps
 	fieldNode
 	fieldStatements
+	fieldXID
+	fieldLSN
 )
 
 var recordForm = form{
 	fields: []string{"db", "session", "seq", "id", "start", "end", "status", "ops", "node",
-		"statements"},
-	optional: fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd | fieldNode | fieldStatements,
-	has:      "a record has db, session, seq, id, node, statements, start, end, status and ops",
+		"statements", "xid", "lsn"},
+	optional: fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd | fieldNode | fieldStatements | fieldXID | fieldLSN,
+	has:      "a record has db, session, seq, id, node, statements, xid, lsn, start, end, status and ops",
 }
 
 // transaction parses all of d.b. The fields that are absent are set by finish.
@@ -155,6 +157,11 @@ func (d *Decoder) field(f uint, t *record.Transaction) {
 		raw := d.nameBytes("the text of the statements")
 		d.fail(CheckStatements(raw))
 		t.Statements = string(raw)
+	case fieldXID:
+		t.XID = string(d.nameBytes("the xid"))
+	case fieldLSN:
+		t.LSN = d.integer()
+		d.fail(CheckLSN(t.LSN))
 	case fieldStart:
 		t.Start = d.integer()
 	case fieldEnd:
@@ -194,6 +201,14 @@ func CheckTimes(hasStart, hasEnd bool, start, end int64) (both bool, err *reject
 			start-end, start)
 	}
 	return hasStart, nil
+}
+
+// CheckLSN refuses an LSN that is none.
+func CheckLSN(lsn int64) *reject.Error {
+	if lsn <= 0 {
+		return reject.New(reject.OutOfRange, "an LSN is above 0, not %d", lsn)
+	}
+	return nil
 }
 
 func (d *Decoder) status() record.Status {

@@ -27,6 +27,12 @@ func AppendJSON(b []byte, t *record.Transaction) []byte {
 	if t.Statements != "" {
 		b = record.AppendJSONString(append(b, `,"statements":`...), t.Statements)
 	}
+	if t.XID != "" {
+		b = record.AppendJSONString(append(b, `,"xid":`...), t.XID)
+	}
+	if t.LSN != 0 {
+		b = strconv.AppendInt(append(b, `,"lsn":`...), t.LSN, 10)
+	}
 	if t.HasTimes {
 		b = strconv.AppendInt(append(b, `,"start":`...), t.Start, 10)
 		b = strconv.AppendInt(append(b, `,"end":`...), t.End, 10)

@@ -118,6 +118,16 @@ func (d *Decoder) canonicalHead(h *packed.Head) (ok bool) {
 			return false
 		}
 	}
+	if d.word(`,"xid":"`) {
+		if h.XID, ok = d.plainString(); !ok {
+			return false
+		}
+	}
+	if d.word(`,"lsn":`) {
+		if h.LSN, ok = d.plainInteger(); !ok || h.LSN == 0 {
+			return false
+		}
+	}
 	if d.word(`,"start":`) {
 		if h.Start, ok = d.plainInteger(); !ok || !d.word(`,"end":`) {
 			return false

@@ -247,6 +247,9 @@ func either[T any](which bool, a, b T) T {
 // planOps checks the kinds of operations.
 func (w *writer) planOps() error {
 	for t := range w.txns {
+		if w.txns[t].LSN != 0 {
+			return w.cannot(t, -1, "it has a place in the database's log (lsn), which the format has no word for")
+		}
 		for i, op := range w.txns[t].Ops {
 			switch {
 			case op.Kind == record.PredicateRead || op.Kind == record.PredicateWrite:

@@ -108,6 +108,11 @@ type Transaction struct {
 	// Node is the server that it ran on, and Statements the text of what it asked for, such as its SQL, if these are
 	// known. They are shown, and change no verdict. Statements has no U+0000.
 	Node, Statements string
+	// XID is the database's own number of it, by which its changes are found in the database's log; empty: not known.
+	XID string
+	// LSN is where in that log it committed; 0: not known. Of two transactions that wrote one key the one with the
+	// smaller LSN wrote first. Of others it says nothing.
+	LSN int64
 	// Start and End are the client's clock at begin and at the commit's
 	// answer, in nanoseconds; meaningful if HasTimes, and then Start <= End.
 	Start, End int64

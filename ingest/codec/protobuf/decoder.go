@@ -41,8 +41,8 @@ func New(opt codec.Options) *Decoder {
 const (
 	messageTransaction, messageBegin, messageStep, messageEnd = 1, 2, 3, 4
 
-	txnSession, txnSeq, txnStart, txnEnd, txnStatus, txnDB, txnID, txnOps, txnNode, txnStatements = 1, 2, 3, 4, 5,
-		6, 7, 8, 9, 10
+	txnSession, txnSeq, txnStart, txnEnd, txnStatus, txnDB, txnID, txnOps, txnNode, txnStatements, txnXID, txnLSN = 1, 2,
+		3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 )
 
 var (
@@ -59,6 +59,8 @@ var (
 		txnNode:    {name: "node", wire: bytesType},
 
 		txnStatements: {name: "statements", wire: bytesType},
+		txnXID:        {name: "xid", wire: bytesType},
+		txnLSN:        {name: "lsn", wire: varintType},
 	}}
 )
 
@@ -155,6 +157,11 @@ func (d *Decoder) head(c *cursor, h *packed.Head) (from int) {
 		case txnStatements:
 			h.Statements = c.name("the text of the statements")
 			c.fail(codec.CheckStatements(h.Statements))
+		case txnXID:
+			h.XID = c.name("the xid")
+		case txnLSN:
+			h.LSN = int64(c.varint())
+			c.fail(codec.CheckLSN(h.LSN))
 		case txnOps:
 			if ops == 0 {
 				from = at

@@ -39,6 +39,12 @@ func Append(b []byte, t *record.Transaction) []byte {
 	if t.Statements != "" {
 		b = text(b, txnStatements, t.Statements)
 	}
+	if t.XID != "" {
+		b = text(b, txnXID, t.XID)
+	}
+	if t.LSN != 0 {
+		b = varint(b, txnLSN, uint64(t.LSN))
+	}
 	return closed(b, message)
 }
 

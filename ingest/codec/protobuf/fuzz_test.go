@@ -174,6 +174,7 @@ func anyTransaction(r *rapid.T) record.Transaction {
 	name := rapid.StringMatching(`[a-zé"\\/0-9:]{1,12}`)
 	t := record.Transaction{Node: rapid.SampledFrom([]string{"", "db-1"}).Draw(r, "node"), Statements: rapid.SampledFrom([]string{"", "select 1"}).Draw(r, "statements"), DB: rapid.SampledFrom([]string{"default", "orders"}).Draw(r, "db"), Session: name.Draw(r, "session"),
 		Status: record.Status(rapid.IntRange(0, 2).Draw(r, "status"))}
+	t.XID, t.LSN = rapid.SampledFrom([]string{"", "735"}).Draw(r, "xid"), rapid.SampledFrom([]int64{0, 0, 1, 1 << 40}).Draw(r, "lsn")
 	if t.HasSeq = rapid.Bool().Draw(r, "has seq"); t.HasSeq {
 		t.Seq = rapid.Int64Min(0).Draw(r, "seq")
 		t.ID = fmt.Sprintf("%s#%d", t.Session, t.Seq)

@@ -152,7 +152,7 @@ func (v view) status() (record.Status, error) {
 }
 
 func (v view) transaction() (_ *record.Transaction, err error) {
-	var errs [9]error
+	var errs [11]error
 	var t record.Transaction
 	var hasStart, hasEnd bool
 	t.Session, errs[0] = v.name("session", true)
@@ -164,6 +164,11 @@ func (v view) transaction() (_ *record.Transaction, err error) {
 	t.Status, errs[6] = v.status()
 	t.Node, errs[7] = v.name("node", false)
 	t.Statements, errs[8] = v.name("statements", false)
+	t.XID, errs[9] = v.name("xid", false)
+	var logged bool
+	if t.LSN, logged, errs[10] = v.integer("lsn"); logged && t.LSN <= 0 {
+		return nil, errTwin
+	}
 	t.HasTimes = hasStart && hasEnd
 	if errors.Join(errs[:]...) != nil || hasStart != hasEnd || t.End < t.Start {
 		return nil, errTwin
@@ -295,7 +300,7 @@ func TestFieldNumbers(t *testing.T) {
 		got.WriteByte('\n')
 	}
 	const want = `Message 1:transaction 2:begin 3:step 4:end
-Transaction 1:session 2:seq 3:start 4:end 5:status 6:db 7:id 8:ops 9:node 10:statements
+Transaction 1:session 2:seq 3:start 4:end 5:status 6:db 7:id 8:ops 9:node 10:statements 11:xid 12:lsn
 Operation 1:read 2:write 3:append 4:predicate_read 5:predicate_write 6:integer 7:text 8:null 9:boolean 10:number 11:integers 12:json
 Predicate 1:table 2:where
 Integers 1:values

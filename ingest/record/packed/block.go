@@ -1,22 +1,48 @@
 package packed
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
+// Logged is what is known of a record in the database's log: record.Transaction has the same fields.
+type Logged struct {
+	Record int
+	XID    string
+	LSN    int64
+}
+
+// Log is where in the database's log records are.
+type Log []Logged
+
+// of sets what is known of record i.
+func (l Log) of(i int, t *record.Transaction) {
+	if len(l) == 0 {
+		return
+	}
+	if at, ok := slices.BinarySearchFunc(l, i, func(x Logged, i int) int { return x.Record - i }); ok {
+		t.XID, t.LSN = l[at].XID, l[at].LSN
+	}
+}
+
 // Block are sealed records, numbered from 0, of which each can be taken out
-// without those before it. It does not change; reading it is safe for concurrent
+// without those before it. It does not change, but for Log; reading it is safe for concurrent
 // use, with a Reader for each goroutine.
 type Block struct {
 	data string   // with padding
 	at   []uint32 // where each record begins
 	base base
 	ops  int
+	log  Log
 	text string   // of the names, one after the other
 	ends []uint32 // of each name in the text
 }
+
+// Log are those records of which something is known of the database's log, in order. As long as nobody else has
+// the block, more can be put into it.
+func (b *Block) Log() Log { return b.log }
 
 // Len is how many records there are.
 func (b *Block) Len() int { return len(b.at) }
@@ -28,7 +54,7 @@ func (b *Block) Names() int { return len(b.ends) }
 // Bytes is about how much memory the block takes.
 func (b *Block) Bytes() int64 {
 	const own = 128
-	return int64(own + len(b.data) + len(b.text) + 4*(len(b.at)+len(b.ends)))
+	return int64(own + len(b.data) + len(b.text) + 4*(len(b.at)+len(b.ends)) + 32*len(b.log))
 }
 
 // Name is the name that has a number, less than Names. It is a part of the block.
@@ -155,6 +181,7 @@ func (b *Block) At(i int, r *Reader) *record.Transaction {
 		u.ops[j].Key = b.Name(k)
 	}
 	u.identify()
+	b.log.of(i, &u.t)
 	r.Keys = u.keys
 	return &u.t
 }
@@ -164,7 +191,7 @@ func (b *Block) At(i int, r *Reader) *record.Transaction {
 func (b *Block) Copy(i int) record.Transaction {
 	var r Reader
 	t := *b.At(i, &r)
-	size := len(t.DB) + len(t.Session) + len(t.ID) + len(t.Node) + len(t.Statements)
+	size := len(t.DB) + len(t.Session) + len(t.ID) + len(t.Node) + len(t.Statements) + len(t.XID)
 	for j := range t.Ops {
 		op := &t.Ops[j]
 		size += len(op.Key) + len(op.Value.Text) + len(op.Where)
@@ -181,6 +208,7 @@ func (b *Block) Copy(i int) record.Transaction {
 	own(&t.ID)
 	own(&t.Node)
 	own(&t.Statements)
+	own(&t.XID)
 	for j := range t.Ops {
 		op := &t.Ops[j]
 		own(&op.Key)

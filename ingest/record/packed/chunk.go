@@ -60,6 +60,7 @@ type Chunk struct {
 	data  []byte
 	at    []uint32 // where each record begins
 	heads []head
+	log   []Logged
 	names dictionary
 	ops   int
 	where int // of these, operations with a predicate
@@ -103,6 +104,8 @@ type Head struct {
 	ID          []byte
 	HasSeq      bool
 	HasTimes    bool
+	XID         []byte // empty: not known
+	LSN         int64  // 0: not known
 	// SeqID: the ID is SESSION#SEQ, whatever field ID says.
 	SeqID  bool
 	Status record.Status
@@ -178,6 +181,9 @@ func (c *Chunk) begin(h *Head, idle bool) {
 	c.data = b
 	if c.Summing {
 		c.sum(h)
+	}
+	if len(h.XID) > 0 || h.LSN != 0 {
+		c.log = append(c.log, Logged{Record: len(c.heads), XID: string(h.XID), LSN: h.LSN})
 	}
 	c.heads = append(c.heads, head{session: session, seq: h.Seq, hasSeq: h.HasSeq,
 		regular: h.HasSeq && h.SeqID && db == 0, anonymous: !h.SeqID && len(h.ID) == 0})
@@ -332,6 +338,9 @@ func (c *Chunk) Undo() {
 	c.data = c.data[:c.begun.data]
 	c.at = c.at[:len(c.at)-1]
 	c.heads = c.heads[:len(c.heads)-1]
+	if n := len(c.log); n > 0 && c.log[n-1].Record == len(c.heads) {
+		c.log = c.log[:n-1]
+	}
 	if c.Summing {
 		c.sums = c.sums[:len(c.sums)-1]
 	}
@@ -377,7 +386,8 @@ func (c *Chunk) NameByContent() {
 
 // Add adds a record. O(size of t); the record is not kept.
 func (c *Chunk) Add(t *record.Transaction) {
-	h := Head{Seq: t.Seq, Start: t.Start, End: t.End, HasSeq: t.HasSeq, HasTimes: t.HasTimes, Status: t.Status}
+	h := Head{Seq: t.Seq, Start: t.Start, End: t.End, XID: []byte(t.XID), LSN: t.LSN,
+		HasSeq: t.HasSeq, HasTimes: t.HasTimes, Status: t.Status}
 	b := record.AppendSequenceID(c.scratch[:0], t.Session, t.Seq)
 	h.SeqID = t.HasSeq && string(b) == t.ID
 	session, id := len(t.Session), len(b)
@@ -406,7 +416,7 @@ func (c *Chunk) text() string {
 // reset empties the chunk.
 func (c *Chunk) reset() {
 	c.data, c.at, c.heads, c.sums, c.ops = c.data[:0], c.at[:0], c.heads[:0], c.sums[:0], 0
-	c.where = 0
+	c.where, c.log = 0, nil
 	c.base, c.hasStart, c.hasInt = base{}, false, false
 	c.names.reset()
 }
@@ -414,14 +424,14 @@ func (c *Chunk) reset() {
 // Seal makes the records into a block and empties the chunk. O(size).
 func (c *Chunk) Seal() *Block {
 	b := &Block{data: c.text(), at: slices.Clone(c.at), base: c.base, ops: c.ops,
-		text: string(c.names.text), ends: slices.Clone(c.names.ends)}
+		log: c.log, text: string(c.names.text), ends: slices.Clone(c.names.ends)}
 	c.reset()
 	return b
 }
 
 // Part is Seal for records that a Builder is to join with others.
 func (c *Chunk) Part() *Part {
-	p := &Part{block: block{data: c.text(), base: c.base}, heads: slices.Clone(c.heads), ops: c.ops, where: c.where,
+	p := &Part{block: block{data: c.text(), base: c.base, log: c.log}, heads: slices.Clone(c.heads), ops: c.ops, where: c.where,
 		text: string(c.names.text), ends: slices.Clone(c.names.ends), hashes: slices.Clone(c.names.hashes),
 		isKey: slices.Clone(c.names.isKey)}
 	for i, at := range c.at {

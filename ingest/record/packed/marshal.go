@@ -17,6 +17,7 @@ import (
 //	length of each name                                            uvarints
 //	names
 //	records, as in memory, without padding
+//	of each of Log: how many without are before it, XID, LSN       uvarint, text, varint
 //
 // Where each record begins follows from the records.
 
@@ -40,7 +41,14 @@ func (b *Block) Marshal(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(end-from))
 		from = end
 	}
-	return append(append(dst, b.text...), b.data[:size]...)
+	dst = append(append(dst, b.text...), b.data[:size]...)
+	next := 0
+	for _, x := range b.log {
+		dst = appendText(binary.AppendUvarint(dst, uint64(x.Record-next)), x.XID)
+		dst = binary.AppendVarint(dst, x.LSN)
+		next = x.Record + 1
+	}
+	return dst
 }
 
 // Unmarshal is the inverse of Marshal, for any bytes: those that no block has are
@@ -60,17 +68,26 @@ func Unmarshal(src []byte) (*Block, error) {
 		end += in.Count(text-end, 1)
 		b.ends[i] = uint32(end)
 	}
-	if !in.OK() || end != text || in.Len() != text+data {
+	if !in.OK() || end != text || in.Len() < text+data {
 		return nil, damaged("%d bytes of names and %d of records in %d bytes", text, data, in.Len())
 	}
 	b.text = string(in.Take(uint64(text)))
 	padded := make([]byte, data+padding)
-	copy(padded, in.Rest())
+	copy(padded, in.Take(uint64(data)))
 	b.data = string(padded)
 	var err error
-	b.at, err = checkRecords(in.Rest(), records, ops, names)
-	if err != nil {
+	if b.at, err = checkRecords(padded[:data], records, ops, names); err != nil {
 		return nil, err
+	}
+	for next := uint64(0); in.Len() > 0; next++ {
+		skipped := in.Uint()
+		x := Logged{XID: string(in.Bytes()), LSN: in.Int()}
+		if !in.OK() || skipped >= uint64(records)-next {
+			return nil, damaged("an LSN behind record %d of %d", next, records)
+		}
+		next += skipped
+		x.Record = int(next)
+		b.log = append(b.log, x)
 	}
 	return b, nil
 }

@@ -47,6 +47,7 @@ func drawRecord(t *rapid.T) record.Transaction {
 	x := record.Transaction{Node: rapid.SampledFrom([]string{"", "", "db-1", "default", "a", "a\x00b", "\x00"}).Draw(t, "node"), Statements: rapid.SampledFrom([]string{"", "", "a", "select 1"}).Draw(t, "statements"), DB: rapid.SampledFrom([]string{"default", "default", "default", "other", ""}).Draw(t, "db"),
 		Session: drawName(t, "session"), HasSeq: rapid.Bool().Draw(t, "has seq"), HasTimes: rapid.Bool().Draw(t, "has times"),
 		Status: record.Status(rapid.IntRange(0, 2).Draw(t, "status"))}
+	x.XID, x.LSN = rapid.SampledFrom([]string{"", "", "735"}).Draw(t, "xid"), rapid.SampledFrom([]int64{0, 0, 0, 1, 1 << 40}).Draw(t, "lsn")
 	number := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 300), rapid.Int64())
 	x.Seq, x.Start, x.End = number.Draw(t, "seq"), number.Draw(t, "start"), number.Draw(t, "end")
 	if x.ID = drawName(t, "id"); rapid.Bool().Draw(t, "usual id") {

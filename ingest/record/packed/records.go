@@ -15,6 +15,7 @@ type block struct {
 	data  string
 	base  base
 	marks []mark
+	log   Log
 	names []uint32 // within the history, by the number within the block
 	first int      // the number of the first record
 }
@@ -205,6 +206,7 @@ func (r *Records) At(i int) record.Transaction {
 	u.next()
 	r.resolve(&u, b)
 	u.identify()
+	b.log.of(i, &u.t)
 	if len(u.t.Ops) == 0 {
 		u.t.Ops = nil
 	}
@@ -224,6 +226,7 @@ func (r *Records) All() iter.Seq2[int, *record.Transaction] {
 				u.next()
 				r.resolve(&u, b)
 				u.identify()
+				b.log.of(i-b.first, &u.t)
 				if !yield(i, &u.t) {
 					return
 				}
@@ -293,6 +296,7 @@ func (r *Records) unpack(n int, to *unpacked) {
 	for u.p < len(b.data)-padding {
 		u.next()
 		r.resolve(&u, b)
+		b.log.of(len(to.txns), &u.t)
 		to.txns = append(to.txns, u.t)
 		to.ops = append(to.ops, u.ops...)
 		for _, k := range u.keys {
@@ -304,6 +308,21 @@ func (r *Records) unpack(n int, to *unpacked) {
 		t := &to.txns[i]
 		t.Ops = to.ops[from : from+len(t.Ops) : from+len(t.Ops)]
 		from += len(t.Ops)
+	}
+}
+
+// Logged are the records of which something is known of the database's log, by number, to be changed before anybody
+// else reads them.
+func (r *Records) Logged() iter.Seq2[int, *Logged] {
+	return func(yield func(int, *Logged) bool) {
+		for n := range r.blocks {
+			b := &r.blocks[n]
+			for i := range b.log {
+				if !yield(b.first+b.log[i].Record, &b.log[i]) {
+					return
+				}
+			}
+		}
 	}
 }
 

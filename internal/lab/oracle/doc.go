@@ -16,6 +16,7 @@
 //     writes first), and no two transactions that write a common key overlap.
 //     strong-si: starts also follow the commits that real time puts before them.
 //   - pc: the same without the rule about overlapping writers.
+//     At all of these, those who wrote a common key commit in the order of their LSNs, if both have one.
 //   - cc, ra, rc, g1: there is a choice of a writer for each read and a commit
 //     order as the axioms of Biswas and Enea (OOPSLA 2019) and Adya's G1 ask
 //     for; see axioms.go. So are the session guarantees (HoldsGuarantee).

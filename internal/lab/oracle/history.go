@@ -82,6 +82,22 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 	return h
 }
 
+// overtaken tells whether one of those that have committed wrote what t writes, though the database's log has it later.
+func (h *history) overtaken(t int, committed set) bool {
+	at := func(t int) int64 {
+		if h.txns[t].Status != record.Committed {
+			return 0
+		}
+		return h.txns[t].LSN
+	}
+	for o := range h.txns {
+		if committed.has(o) && at(t) != 0 && at(o) > at(t) && h.writes[o]&h.writes[t] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // findEmpties finds the lists to which nobody appends. With partial coverage somebody
 // unseen may have written what is read of them.
 func (h *history) findEmpties() {

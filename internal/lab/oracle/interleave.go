@@ -53,7 +53,7 @@ func (r *interleaver) run(started, committed set, s state) bool {
 	for t := range r.txns {
 		switch {
 		case running.has(t):
-			if r.onTime(t, true, started, committed) && r.commitNext(t, started, committed, s) {
+			if r.onTime(t, true, started, committed) && !r.overtaken(t, committed) && r.commitNext(t, started, committed, s) {
 				return true
 			}
 		case r.all.has(t) && !started.has(t):

@@ -22,7 +22,7 @@ func (h *history) serial(realTime bool) ([]verdict.Event, bool) {
 				return false
 			}
 			for t := range h.txns {
-				if !all.has(t) || done.has(t) || before[t]&all&^done != 0 {
+				if !all.has(t) || done.has(t) || before[t]&all&^done != 0 || h.overtaken(t, done) {
 					continue
 				}
 				for _, now := range h.foreignCommits(t, s, 0) {

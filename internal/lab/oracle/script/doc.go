@@ -8,8 +8,8 @@
 //	s2 T3 aborted: w(x,3)
 //
 // A line per transaction: session, name, an outcome (aborted or unknown;
-// nothing means committed), a colon, the operations in program order, and,
-// if it has times, @start-end in nanoseconds. Transactions of a session stand
+// nothing means committed), a colon, the operations in program order, lsn= and where
+// the database's log has it, if known, and, if it has times, @start-end in nanoseconds. Transactions of a session stand
 // in session order; their Seq counts from 0.
 //
 // Operations are r(key,value), w(key,value) and append(key,value). A value is

@@ -106,6 +106,13 @@ func transaction(head, rest string) (record.Transaction, error) {
 		t.Status = status
 	}
 	rest, times, hasTimes := strings.Cut(rest, "@")
+	if before, lsn, has := strings.Cut(rest, "lsn="); has {
+		var err error
+		if t.LSN, err = strconv.ParseInt(strings.TrimSpace(lsn), 10, 64); err != nil {
+			return t, fmt.Errorf("lsn=%s: expected an integer", lsn)
+		}
+		rest = before
+	}
 	if hasTimes {
 		start, end, _ := strings.Cut(strings.TrimSpace(times), "-")
 		var err1, err2 error
@@ -201,6 +208,9 @@ func Format(s Script) string {
 		b.WriteByte(':')
 		for _, op := range t.Ops {
 			fmt.Fprintf(&b, " %v(%s,%v)", op.Kind, op.Key, op.Value)
+		}
+		if t.LSN != 0 {
+			fmt.Fprintf(&b, " lsn=%d", t.LSN)
 		}
 		if t.HasTimes {
 			fmt.Fprintf(&b, " @%d-%d", t.Start, t.End)
