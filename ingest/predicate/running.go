@@ -59,6 +59,9 @@ func (r *Running) Add(t *record.Transaction) error {
 	if len(h.Txns) > 0 && t.HasTimes != h.Txns[0].HasTimes {
 		return errors.New("only some transactions have times")
 	}
+	if t.LSN != 0 {
+		return errors.New("the database's log says who wrote first, which an order that is looked for does not keep to")
+	}
 	x := record.Transaction{Session: h.kept(t.Session), ID: h.kept(t.ID), Start: t.Start, End: t.End, HasTimes: t.HasTimes,
 		Status: t.Status}
 	var acts []act
