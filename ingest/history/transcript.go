@@ -21,9 +21,8 @@ import (
 // What a statement saw or made is often not told. It is worked out only if there is one possibility: a row can have
 // been seen as it was at first, or as statements made it that were sent before this one was over, whoever sent them and
 // however they ended. If all of these answer alike that is the answer; if a sum is told, and one choice of them comes
-// to it, these are the rows. Else a read says of the rows that are known what they held, and beside it stands one whose
-// condition is the statement, which nobody understands: so no level is found to be satisfied. A deletion, or an update
-// to constants, says so without the rows that it hit; any other write is one that nobody understands.
+// to it, these are the rows. A deletion, or an update to constants, of which it is not known says so without the rows
+// that it hit; any other statement becomes one whose condition nobody understands, so no level is found to be satisfied.
 
 // step are statements that a session sent at once, and what came of the last of them.
 type step struct {
@@ -56,7 +55,6 @@ type sqlTable struct {
 
 type sqlRow struct {
 	key      string
-	pin      record.Value // the column of its key, if that has one
 	versions []sqlVersion // first, what it was before the sessions began; null is no row
 }
 
@@ -315,10 +313,9 @@ func (t *transcript) define(a *sqlAct) *reject.Error {
 
 // row is the row with the columns of the key. Of a table without a key every row is another.
 func (of *sqlTable) row(columns map[string]record.Value) *sqlRow {
-	parts, pin := []string{}, record.Null
+	parts := []string{}
 	for _, c := range of.key {
 		v := columns[c]
-		pin = v
 		text := v.String()
 		if v.Kind == record.KindString && (len(of.key) == 1 || !strings.ContainsAny(v.Text, `,"`)) {
 			text = v.Text
@@ -332,7 +329,7 @@ func (of *sqlTable) row(columns map[string]record.Value) *sqlRow {
 	if r := of.byKey[key]; r != nil {
 		return r
 	}
-	r := &sqlRow{key: key, pin: pin, versions: []sqlVersion{{}}}
+	r := &sqlRow{key: key, versions: []sqlVersion{{}}}
 	of.rows, of.byKey[key] = append(of.rows, r), r
 	return r
 }
@@ -802,23 +799,17 @@ func (t *transcript) unclear(a *sqlAct) {
 
 // returned adds what a select returned.
 func (t *transcript) returned(a *sqlAct, opts [][]outcome, known bool) {
-	rows := map[string]record.Value{}
-	var pins []string
-	for i, r := range a.table.rows {
-		if len(opts[i]) == 1 {
-			if pins = append(pins, r.pin.String()); opts[i][0].match {
-				rows[r.key] = opts[i][0].value
-			}
-		}
-	}
-	if known {
-		t.predicate(record.PredicateRead, a, a.where.String(), rows)
+	if !known {
+		t.unclear(a)
 		return
 	}
-	if t.unclear(a); len(a.table.key) == 1 && len(pins) > 0 {
-		where := fmt.Sprintf("(%s) and `%s` in (%s)", a.where, a.table.key[0], strings.Join(pins, ", "))
-		t.predicate(record.PredicateRead, a, where, rows)
+	rows := map[string]record.Value{}
+	for i, r := range a.table.rows {
+		if opts[i][0].match {
+			rows[r.key] = opts[i][0].value
+		}
 	}
+	t.predicate(record.PredicateRead, a, a.where.String(), rows)
 }
 
 // changed adds what an update or delete did, of which that is known for every row: what an update saw of what it
