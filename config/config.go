@@ -223,8 +223,8 @@ type Webhook struct {
 	Headers    map[string]Secret `yaml:"-"`
 }
 
-// PagerDutyURL is where PagerDuty takes events, unless a webhook says otherwise.
-const PagerDutyURL = "https://events.pagerduty.com/v2/enqueue"
+// pagerDutyURL is where PagerDuty takes events, unless a webhook says otherwise.
+const pagerDutyURL = "https://events.pagerduty.com/v2/enqueue"
 
 // Target is the address that alerts are sent to; it often is a secret.
 func (w *Webhook) Target() string {
@@ -232,7 +232,7 @@ func (w *Webhook) Target() string {
 	case w.Address != "":
 		return string(w.Address)
 	case w.URL == "" && w.Format == FormatPagerDuty:
-		return PagerDutyURL
+		return pagerDutyURL
 	}
 	return w.URL
 }

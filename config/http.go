@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// TokenMin is the least length of a token.
-const TokenMin = 16
+// tokenMin is the least length of a token.
+const tokenMin = 16
 
 // Loopback tells whether an address to listen on, host:port, can be reached from
 // this machine only. A name other than localhost may mean anything.

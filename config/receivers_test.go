@@ -72,7 +72,7 @@ func TestReceivers(t *testing.T) {
 			t.Errorf("%q is printed:\n%s", secret, text)
 		}
 	}
-	if w := got.Alerts.Webhooks; w[0].Target() != string(w[0].Address) || w[1].Target() != PagerDutyURL || w[3].Target() != "http://am:9093" {
+	if w := got.Alerts.Webhooks; w[0].Target() != string(w[0].Address) || w[1].Target() != pagerDutyURL || w[3].Target() != "http://am:9093" {
 		t.Errorf("targets %q %q %q", w[0].Target(), w[1].Target(), w[3].Target())
 	}
 	if again, err := Load(Sources{File: write(t, "again.yaml", text)}); err == nil {

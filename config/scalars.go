@@ -55,8 +55,8 @@ func (s Start) String() string {
 	return s.Time.Format(time.RFC3339Nano)
 }
 
-// ParseStart is the inverse of String.
-func ParseStart(s string) (Start, error) {
+// parseStart is the inverse of String.
+func parseStart(s string) (Start, error) {
 	if at, ok := record.Named[StartAt](startNames[:], s); ok {
 		return Start{At: at}, nil
 	}
@@ -181,7 +181,7 @@ var scalars = map[reflect.Type]scalar{
 	},
 	reflect.TypeFor[Bytes]():   own("amount", ParseBytes),
 	reflect.TypeFor[Address](): own("address", parseAddress),
-	reflect.TypeFor[Start]():   own("place", ParseStart),
+	reflect.TypeFor[Start]():   own("place", parseStart),
 	reflect.TypeFor[time.Time](): {
 		name: "time",
 		parse: func(s string) (any, error) {

@@ -290,9 +290,9 @@ func (v *validator) secrets(c *Config, httpOnly bool) {
 			v.errorf(path, "%s is empty", file)
 		}
 	}
-	if read("http.token_file", c.HTTP.TokenFile, &c.HTTP.Token); c.HTTP.Token != "" && len(c.HTTP.Token) < TokenMin {
+	if read("http.token_file", c.HTTP.TokenFile, &c.HTTP.Token); c.HTTP.Token != "" && len(c.HTTP.Token) < tokenMin {
 		v.errorf("http.token_file", "%s holds %d characters, and a token has at least %d: make one with openssl rand -hex 32",
-			c.HTTP.TokenFile, len(c.HTTP.Token), TokenMin)
+			c.HTTP.TokenFile, len(c.HTTP.Token), tokenMin)
 	}
 	if httpOnly {
 		return

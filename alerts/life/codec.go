@@ -13,8 +13,8 @@ import (
 	"github.com/isowatch/isowatch/internal/wire"
 )
 
-// ErrState is returned by Restore for bytes that no Append wrote.
-var ErrState = errors.New("the state of alerts is damaged")
+// errState is returned by Restore for bytes that no Append wrote.
+var errState = errors.New("the state of alerts is damaged")
 
 // The limits of what is read: more is never written.
 const (
@@ -61,7 +61,7 @@ func (l *Life) Append(b []byte) []byte {
 	return c.B
 }
 
-// Restore makes a life anew from what Append wrote. Errors are ErrState. What the
+// Restore makes a life anew from what Append wrote. Errors are errState. What the
 // bytes say is taken as it is as long as it keeps the invariants; the limits of cfg
 // apply to what comes.
 func Restore(b []byte, cfg Config) (*Life, error) {
@@ -71,7 +71,7 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 	c.Minimal = true
 	s.code(&c)
 	if !c.Done() || !s.take() {
-		return nil, ErrState
+		return nil, errState
 	}
 	if cfg.ResolveAfter <= 0 && cfg.ResolveTransactions <= 0 {
 		l.cfg.ResolveAfter, l.cfg.ResolveTransactions = time.Duration(s.after), s.transactions

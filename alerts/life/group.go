@@ -119,8 +119,8 @@ func groupID(db, weakest, of string) string { return alerts.Hash("group", db, we
 // everything else; see Config.GroupsMax.
 func coarseID(db, weakest string) string { return alerts.Hash("coarse", db, weakest) }
 
-// SeveralNames is the name of a group of alerts that have different ones.
-const SeveralNames = "several"
+// severalNames is the name of a group of alerts that have different ones.
+const severalNames = "several"
 
 // conditionID is the group of a condition; one without a database and what it is of has
 // those of its kind for which there is no room.

@@ -187,7 +187,7 @@ func (l *Life) place(h Head) *group {
 		{tierFine, l.cfg.GroupsMax, groupID(h.DB, weakest, h.Name),
 			Group{DB: h.DB, Level: h.Level, Name: h.Name, Keys: []string{}}},
 		{tierCoarse, l.cfg.GroupsMax, coarseID(h.DB, weakest),
-			Group{DB: h.DB, Level: h.Level, Name: SeveralNames, Keys: []string{}}},
+			Group{DB: h.DB, Level: h.Level, Name: severalNames, Keys: []string{}}},
 		{tierOverflow, 1, overflowID, Group{Keys: []string{}}},
 	} {
 		g := l.groups[p.id]

@@ -488,7 +488,7 @@ func FuzzRestore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l, err := Restore(b, Config{})
 		if err != nil {
-			if !errors.Is(err, ErrState) {
+			if !errors.Is(err, errState) {
 				t.Fatal(err)
 			}
 			return

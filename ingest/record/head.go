@@ -31,7 +31,7 @@ type Head struct {
 func HeadOf(t *Transaction) Head {
 	h := Head{DB: t.DB, Session: t.Session, Seq: t.Seq, Start: t.Start, End: t.End, Ops: len(t.Ops), Status: t.Status,
 		HasSeq: t.HasSeq, HasTimes: t.HasTimes}
-	h.ID = IDHash(t.ID)
+	h.ID = idHash(t.ID)
 	d := NewDigest(&h, Hash(t.Session))
 	for i := range t.Ops {
 		op := &t.Ops[i]
@@ -50,15 +50,15 @@ func Hash(s string) uint64 { return xxhash.Sum64String(s) }
 // HashBytes is Hash.
 func HashBytes(s []byte) uint64 { return xxhash.Sum64(s) }
 
-// IDHash is the hash of an ID: 0 if that is empty, and else not.
-func IDHash(id string) uint64 {
+// idHash is the hash of an ID: 0 if that is empty, and else not.
+func idHash(id string) uint64 {
 	if id == "" {
 		return 0
 	}
 	return max(xxhash.Sum64String(id), 1)
 }
 
-// IDHashBytes is IDHash.
+// IDHashBytes is idHash.
 func IDHashBytes(id []byte) uint64 {
 	if len(id) == 0 {
 		return 0

@@ -6,20 +6,20 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// LevelMax is the greatest level of Sample: one session in 2^16.
-const LevelMax = 16
+// levelMax is the greatest level of Sample: one session in 2^16.
+const levelMax = 16
 
 // Kept tells whether a session is in the sample of this level: one in 2^level is.
 // What a level keeps the lower ones keep. The same for everybody. O(length of
 // the name).
 func Kept(session string, level uint8) bool {
-	return xxhash.Sum64String(session)&(1<<min(level, LevelMax)-1) == 0
+	return xxhash.Sum64String(session)&(1<<min(level, levelMax)-1) == 0
 }
 
 // Sample says that from now on only records of sessions that Kept names are
 // taken; 0 means all. What waits already will be handed out. A session that comes back shows a
 // Gap, with Sampled.
-func (o *Order) Sample(level uint8) { o.level = min(level, LevelMax) }
+func (o *Order) Sample(level uint8) { o.level = min(level, levelMax) }
 
 // leaveOut does with a record that is not in the sample what must be done: it
 // shows how far its partition is.

@@ -97,7 +97,7 @@ func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error
 	if c.OK() && c.Len() > 0 {
 		c.fail("%d bytes are left over", c.Len())
 	}
-	if o.level > LevelMax {
+	if o.level > levelMax {
 		c.fail("there is no level %d of the sample", o.level)
 	}
 	o.dirty = true

@@ -54,9 +54,9 @@ const (
 	sections
 )
 
-// ErrConfig: a checkpoint was made with another configuration, so that what the
+// errConfig: a checkpoint was made with another configuration, so that what the
 // engine would find is not what it found.
-var ErrConfig = errors.New("stream: the checkpoint was made with another configuration")
+var errConfig = errors.New("stream: the checkpoint was made with another configuration")
 
 var errCheckpoint = errors.New("stream: the checkpoint is damaged")
 
@@ -348,7 +348,7 @@ func split(b []byte) (out [sections][]byte, err error) {
 func Current(checkpoint []byte) bool { return len(checkpoint) > 0 && checkpoint[0] == form }
 
 // Restore makes the History that gave the checkpoint. load gives the batch of an
-// entry again, or an error if it is not there any more. The error wraps ErrConfig
+// entry again, or an error if it is not there any more. The error wraps errConfig
 // if cfg would find something else. O(the segment): its records are judged again.
 func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Batch, error)) (*History, error) {
 	h := newHistory(cfg.WithDefaults())
@@ -361,7 +361,7 @@ func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Bat
 		return nil, fmt.Errorf("%w: %w", errCheckpoint, err)
 	}
 	if hd.Config != h.cfg.identity() {
-		return nil, ErrConfig
+		return nil, errConfig
 	}
 	h.next, h.missed, h.ahead, h.samples, h.heads, h.headed = hd.Next, hd.Missed, hd.Ahead, hd.Samples, hd.Heads, hd.Headed
 	for _, p := range h.heads {

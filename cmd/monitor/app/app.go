@@ -258,7 +258,7 @@ func (a *App) openStore(rebuild *bool) (store.Store, error) {
 	o := store.Options{Path: a.cfg.Store.Path, SyncWrites: a.cfg.Store.Sync, MaxBytes: int64(a.cfg.Store.MaxBytes),
 		Retain: max(a.cfg.Window.Retain, leastRetain), Stopping: a.stopping.Load,
 		Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
-	o.Receivers = ReceiverNames(a.cfg)
+	o.Receivers = receiverNames(a.cfg)
 	if *rebuild {
 		aside, err := store.SetAside(o.Path, time.Now())
 		switch {

@@ -94,7 +94,7 @@ const (
 
 func newKeeper(a *setting, st store.Store) *keeper {
 	k := &keeper{Store: st, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
-		receivers:  ReceiverNames(a.cfg),
+		receivers:  receiverNames(a.cfg),
 		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{},
 		waited: map[int]bool{},
 		fresh:  map[string]checkpointed{}, born: map[string]checkpointed{}, outbox: newOutbox()}

@@ -195,9 +195,9 @@ func Connection(key string, brokers []string, t *config.TLS, s *config.SASL) kaf
 	return c
 }
 
-// ReceiverNames are the names under which the store and the metrics know the
+// receiverNames are the names under which the store and the metrics know the
 // receivers of a configuration, in its order.
-func ReceiverNames(c *config.Config) []string {
+func receiverNames(c *config.Config) []string {
 	var out []string
 	for _, w := range c.Alerts.Webhooks {
 		out = append(out, webhookName(w))

@@ -55,7 +55,7 @@ const publishEvery = time.Second
 func newStatus(a *setting) *status {
 	s := &status{setting: a, started: time.Now(), events: rate.NewLimiter(rationMax, rationMax),
 		views: map[string]*historyView{}, receivers: map[string]*page.Receiver{}}
-	for _, name := range ReceiverNames(a.cfg) {
+	for _, name := range receiverNames(a.cfg) {
 		s.receivers[name] = &page.Receiver{Name: name}
 	}
 	return s

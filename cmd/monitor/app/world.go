@@ -55,8 +55,8 @@ func (w World) with(more []record.Event) (_ World, news int) {
 	return World{Events: slices.Clone(events[kept:]), Dropped: w.Dropped + int64(kept)}, news
 }
 
-// ReadWorld reads the events of a store.
-func ReadWorld(ctx context.Context, s store.Store) (w World, err error) {
+// readWorld reads the events of a store.
+func readWorld(ctx context.Context, s store.Store) (w World, err error) {
 	b, ok, err := s.Checkpoint(ctx, worldName)
 	if err != nil || !ok {
 		return w, err
@@ -83,7 +83,7 @@ func (w *world) World() World {
 
 // recall reads what the run before has kept. What is damaged is begun anew.
 func (k *keeper) recall(ctx context.Context) {
-	w, err := ReadWorld(ctx, k.Store)
+	w, err := readWorld(ctx, k.Store)
 	if err != nil {
 		k.log.Error().Err(err).Msg("events of earlier runs are forgotten")
 	}

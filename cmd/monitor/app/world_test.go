@@ -61,7 +61,7 @@ func TestWorldSurvives(t *testing.T) {
 	if got := k.World().Events; !cmp.Equal(got, []record.Event{first, second}) {
 		t.Errorf("held: %+v", got)
 	}
-	if w, err := ReadWorld(t.Context(), st); err != nil || !cmp.Equal(w.Events, []record.Event{first}) {
+	if w, err := readWorld(t.Context(), st); err != nil || !cmp.Equal(w.Events, []record.Event{first}) {
 		t.Errorf("stored: %+v, %v", w, err)
 	}
 	st.setFull(false)
