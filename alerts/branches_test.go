@@ -20,10 +20,7 @@ import (
 // answer is used or ends in a contradiction of its own, and no step says for certain who
 // wrote what several may have.
 func TestWordsTellEveryBranch(t *testing.T) {
-	n := uint64(6000)
-	if race.Brief() {
-		n = 300
-	}
+	n := uint64(race.Draws(300, 6000))
 	trees, rows, questions := map[string]int{}, map[string]int{}, 0
 	for _, level := range []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.CC, verdict.PC, verdict.SI, verdict.SER} {
 		for seed := range n {

@@ -19,10 +19,7 @@ import (
 // evidence: who read what, who wrote it, what a list holds and does not, what came first in
 // a session or by the clocks. There is no word of anything that is not in it.
 func TestWordsAreTrueOfTheEvidence(t *testing.T) {
-	n := uint64(8000)
-	if race.Brief() {
-		n = 200
-	}
+	n := uint64(race.Draws(200, 8000))
 	made := map[string]int{}
 	for seed := range n {
 		s, levels := several(seed)

@@ -41,10 +41,7 @@ func engineFind(l verdict.Level, h record.Header, txns []record.Transaction) []v
 // Whatever the engine finds in random histories becomes an alert whose evidence
 // the oracle condemns, at a level that the whole history breaks too.
 func TestEngineAndOracleAgree(t *testing.T) {
-	n := uint64(2000)
-	if race.Brief() {
-		n = 200
-	}
+	n := uint64(race.Draws(200, 2000))
 	names := map[string]int{}
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -92,10 +89,7 @@ func TestEngineAndOracleAgree(t *testing.T) {
 // A session guarantee that the engine says is broken becomes an alert that says
 // which, and the oracle agrees.
 func TestGuarantees(t *testing.T) {
-	n := uint64(1500)
-	if race.Brief() {
-		n = 300
-	}
+	n := uint64(race.Draws(300, 1500))
 	found := map[string]int{}
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 11))
@@ -137,10 +131,7 @@ func TestGuarantees(t *testing.T) {
 // exhibits is enough for evidence that it condemns, the oracle condemns, and
 // that is a part of the history, all of whose possible writers it has.
 func TestEngineEvidenceOfAmbiguousHistories(t *testing.T) {
-	n := uint64(4000)
-	if race.Brief() {
-		n = 300
-	}
+	n := uint64(race.Draws(300, 4000))
 	names, whys := map[string]int{}, map[verdict.Why]int{}
 	for seed := range n {
 		s, rng := ambiguous(seed, 3)

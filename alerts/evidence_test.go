@@ -141,10 +141,7 @@ func oneOf(rng *rand.Rand, txns []record.Transaction) verdict.Level {
 // it a mistaken engine takes for one: all that the judge is asked about is
 // proper too.
 func TestNoEvidenceOfWhatDidNotHappen(t *testing.T) {
-	n := uint64(4000)
-	if race.Brief() {
-		n = 400
-	}
+	n := uint64(race.Draws(400, 4000))
 	asked := 0
 	for seed := range n {
 		s, rng := ambiguous(seed, int(seed%2))
@@ -180,10 +177,7 @@ func TestNoEvidenceOfWhatDidNotHappen(t *testing.T) {
 // What breaks a level has evidence: records that the oracle condemns by
 // themselves, each a part of what was recorded.
 func TestEvidenceOfAmbiguousHistories(t *testing.T) {
-	n := uint64(3000)
-	if race.Brief() {
-		n = 300
-	}
+	n := uint64(race.Draws(300, 3000))
 	proved, kinds := 0, map[string]int{}
 	for seed := range n {
 		s, rng := ambiguous(seed, 3)

@@ -21,10 +21,7 @@ import (
 // is told: who takes part is in it, with the operations of each step. One evidence is one
 // alert.
 func TestNothingCanBeLeftOut(t *testing.T) {
-	n := uint64(400)
-	if race.Brief() {
-		n = 100
-	}
+	n := uint64(race.Draws(100, 400))
 	all, smaller := 0, 0
 	for _, level := range []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.CC, verdict.PC, verdict.SI, verdict.SER, verdict.SSER} {
 		for seed := range n {

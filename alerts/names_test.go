@@ -104,10 +104,7 @@ func unseen(h record.Header, txns []record.Transaction) bool {
 // Whatever the engine finds in random histories, at whatever level: the evidence
 // breaks the weakest level that is named, and satisfies exactly what is said to hold.
 func TestReach(t *testing.T) {
-	n := uint64(4000)
-	if race.Brief() {
-		n = 300
-	}
+	n := uint64(race.Draws(300, 4000))
 	names := map[string]int{}
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 33))

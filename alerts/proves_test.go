@@ -33,10 +33,7 @@ func online(h record.Header, txns []record.Transaction, unique bool, level verdi
 // whole or still comes, something is proved. All of it need not be: a read that nobody can
 // have made, and that is told, shows that others took effect, of which more may follow.
 func TestWhatIsFoundIsProved(t *testing.T) {
-	n := uint64(3000)
-	if race.Brief() {
-		n = 200
-	}
+	n := uint64(race.Draws(200, 3000))
 	for _, kind := range []struct {
 		name string
 		cfg  tiny.Config

@@ -18,10 +18,7 @@ import (
 // history has several, or the engine tells a shorter one: a key read twice
 // with two values, for instance, is not told as a cycle by strong levels.
 func TestWeakAndStrongAgree(t *testing.T) {
-	n := uint64(1500)
-	if race.Brief() {
-		n = 300
-	}
+	n := uint64(race.Draws(300, 1500))
 	type tally struct{ all, same int }
 	for _, weak := range []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.CC, verdict.PC} {
 		found := map[string]tally{}

@@ -18,10 +18,7 @@ import (
 // id and evidence to the byte, after it has been stored and read; whatever is in the history, and once only. Where
 // data is hidden none of it is kept, and the alert's id is the same.
 func TestExplainedLate(t *testing.T) {
-	n := uint64(1500)
-	if race.Brief() {
-		n = 150
-	}
+	n := uint64(race.Draws(150, 1500))
 	explained := 0
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 17))

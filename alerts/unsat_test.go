@@ -23,10 +23,7 @@ import (
 // write and those who read it, without each two of a session in a row, and without the
 // times of each transaction that has them.
 func TestTreesAreMinimal(t *testing.T) {
-	n := uint64(4000)
-	if race.Brief() {
-		n = 600
-	}
+	n := uint64(race.Draws(600, 4000))
 	trees, questions := map[verdict.Level]int{}, map[string]int{}
 	for _, level := range []verdict.Level{verdict.PC, verdict.SI, verdict.SER, verdict.SSER} {
 		for seed := range n {

@@ -227,10 +227,7 @@ func sameWords(t *testing.T, s script.Script, v verdict.Violation, ctx alerts.Co
 
 // The same of whatever the engine finds in random histories, ambiguous ones among them.
 func TestVeilOfRandomHistories(t *testing.T) {
-	n := uint64(400)
-	if race.Brief() {
-		n = 150
-	}
+	n := uint64(race.Draws(150, 400))
 	found := 0
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 55))

@@ -26,10 +26,7 @@ import (
 // is broken, and all promised ones that are broken are in Breaks; it needs sessions if the
 // evidence is none without; and who has the evidence checked gets the same alert.
 func TestAlertsSayWhatTheirEvidenceShows(t *testing.T) {
-	n := uint64(1500)
-	if race.Brief() {
-		n = 200
-	}
+	n := uint64(race.Draws(200, 1500))
 	var all, process, fallen int
 	for seed := range n {
 		s, levels := several(seed)

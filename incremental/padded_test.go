@@ -29,7 +29,7 @@ func TestPaddedHistoriesAgreeWithOracle(t *testing.T) {
 				k.set(&cfg)
 				cfg.Mixed = false
 				told := newTally()
-				for i := range max(*histories/4, race.Few(10, 30)) {
+				for i := range max(*histories/4, race.Draws(10, 30)) {
 					seed := *seedFrom + uint64(i)
 					st := w.draw(seed, cfg)
 					if len(st.txns) == 0 {
