@@ -136,6 +136,7 @@ type Context struct {
 	// What the engine assumed of the history.
 	Initial  record.Initial
 	Coverage record.Coverage
+	Tables   record.Tables
 	// Repeats: somebody unseen may have written any value that a recorded transaction wrote.
 	Repeats  bool
 	Clock    record.Clock
@@ -283,12 +284,12 @@ func hide(v verdict.Violation, p proof, ctx Context) (verdict.Violation, proof, 
 	if ctx.Veil.Mode() == veil.Full {
 		return v, p, ctx.Lookup
 	}
-	h := ctx.Veil.Alert(ctx.Initial)
+	h := ctx.Veil.Alert(ctx.Initial, p.header.Tables)
 	txns := make([]record.Transaction, len(p.txns))
 	for i := range p.txns { // first, so that pseudonyms count along the evidence
 		txns[i] = *h.Transaction(&p.txns[i])
 	}
-	p.txns = txns
+	p.txns, p.header.Tables = txns, h.Tables()
 	return h.Violation(v), p, h.Lookup(ctx.Lookup)
 }
 

@@ -176,7 +176,7 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 
 // candidates are the histories to try as evidence, best first: cut down to what
 // the engine says is needed before everything; claiming partial coverage, which
-// assumes less, before complete. The last one has every write. All of them are
+// assumes less, before what is declared. The last one has every write. All of them are
 // implied by what was recorded; see docs/soundness.md, "Why evidence never
 // invents a violation". Each is made when it is asked for, and once: as a rule
 // the first one proves.
@@ -198,13 +198,17 @@ func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []f
 	uncut := cut(full, true)
 	if v.Kind != verdict.ThinAirRead {
 		for _, txns := range append(exhibited, uncut) {
-			out = append(out, func() proof { return proof{header: header(v, ctx, record.CoveragePartial), txns: txns()} })
+			out = append(out, func() proof { return proof{header: header(v, ctx, record.CoveragePartial, nil), txns: txns()} })
 		}
 	}
-	if ctx.Coverage == record.CoverageComplete || v.Kind == verdict.ThinAirRead {
+	declared := ctx.Coverage
+	if v.Kind == verdict.ThinAirRead && !ctx.Tables.Has(record.CoverageComplete) {
+		declared = record.CoverageComplete
+	}
+	if declared == record.CoverageComplete || ctx.Tables.Has(record.CoverageComplete) {
 		for _, txns := range append(exhibited, uncut) {
 			out = append(out, sync.OnceValue(func() proof {
-				return proof{header: header(v, ctx, record.CoverageComplete), txns: closed(v, txns(), ctx)}
+				return proof{header: header(v, ctx, declared, ctx.Tables), txns: closed(v, txns(), ctx)}
 			}))
 		}
 	}
@@ -212,16 +216,16 @@ func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []f
 }
 
 // header states what a reader must assume.
-func header(v verdict.Violation, ctx Context, coverage record.Coverage) record.Header {
+func header(v verdict.Violation, ctx Context, coverage record.Coverage, tables record.Tables) record.Header {
 	initial, sessions, clock := ctx.Initial, ctx.Sessions, ctx.Clock
 	if clock == record.ClockEnforce && !v.ClockDependent {
 		clock = record.ClockPrune // it holds without
 	}
-	h := record.Header{Initial: &initial, Sessions: &sessions, Clock: &clock, Coverage: &coverage}
+	h := record.Header{Initial: &initial, Sessions: &sessions, Clock: &clock, Coverage: &coverage, Tables: tables}
 	if ctx.Clock != record.ClockIgnore {
 		h.MaxSkew = new(ctx.MaxSkew)
 	}
-	if coverage == record.CoveragePartial { // of a part that is cut out it can't be seen
+	if coverage == record.CoveragePartial || tables.Has(record.CoveragePartial) { // of a part that is cut out it can't be seen
 		h.UniqueValues = new(!ctx.Repeats)
 	}
 	return h

@@ -285,7 +285,7 @@ func tell(v verdict.Violation, level verdict.Level, p proof, lookup name.Lookup,
 	if !level.Implies(s.n.Weakest) && !slices.Contains(s.n.Breaks, level) {
 		return s, false
 	}
-	s.p.header = header(v, ctx, *p.header.Coverage)
+	s.p.header = header(v, ctx, *p.header.Coverage, p.header.Tables)
 	for i, l := range s.n.Breaks {
 		if ctx.Judge(l, s.p.header, p.txns) == verdict.Violated {
 			if i > 0 {

@@ -48,10 +48,10 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 	}
 	n := name.Of(name.Plain(v, ctx.Lookup), ctx.Lookup, ctx.asked())
 	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, "suspicion at ", n, v)
-	h := header(v, ctx, ctx.Coverage)
+	hidden := ctx.Veil.Alert(ctx.Initial, ctx.Tables)
+	h := header(v, ctx, ctx.Coverage, hidden.Tables())
 	h.Clock = &ctx.Clock
 	h.UniqueValues = new(!ctx.Repeats)
-	hidden := ctx.Veil.Alert(ctx.Initial)
 	s := suspicion{Violation: hidden.Violation(v), Levels: verdict.Names(ctx.Levels), Header: codec.AppendHeader(nil, &h),
 		OneKey: ctx.OneKey}
 	for _, id := range ids {
@@ -96,7 +96,7 @@ func (a Alert) Explained(judge shrink.Judge, find Finder, budget Budget, most in
 		}
 		records[id] = &t
 	}
-	ctx := Context{DB: a.DB, Initial: *h.Initial, Coverage: *h.Coverage, Clock: *h.Clock, Sessions: *h.Sessions,
+	ctx := Context{DB: a.DB, Initial: *h.Initial, Coverage: *h.Coverage, Tables: h.Tables, Clock: *h.Clock, Sessions: *h.Sessions,
 		Repeats: !*h.UniqueValues, OneKey: s.OneKey,
 		Judge: judge, Find: find, Budget: budget, Now: a.FirstSeen, Links: a.Links,
 		Lookup: func(id verdict.TxnID) (*record.Transaction, bool) { t, ok := records[id]; return t, ok }}

@@ -209,7 +209,7 @@ func sameWords(t *testing.T, s script.Script, v verdict.Violation, ctx alerts.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := ctx.Veil.Alert(ctx.Initial)
+	h := ctx.Veil.Alert(ctx.Initial, nil)
 	txns := make([]record.Transaction, len(s.Txns))
 	for i := range txns {
 		txns[i] = *h.Transaction(&s.Txns[i])

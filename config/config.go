@@ -15,6 +15,7 @@ type Config struct {
 	Levels         []verdict.Level `yaml:"levels" help:"What the database promises: any of rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin, or a level by the name that the database has for it, as in postgres:repeatable-read (docs/levels.md says what they are)."`
 	Clock          record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing; database: they are the instants at which the database started and committed, to which si, or ser, is held."`
 	Coverage       record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
+	PartialTables  []string        `yaml:"partial_tables" help:"Tables of which somebody unseen may have written rows, or of which some may have been there at first, where coverage is complete of all else. The keys of their rows begin with the name and a colon. What statements returned of them is judged, and not what they did not return."`
 	Initial        record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero."`
 	UniqueValues   bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key, but for null and a declared initial value, which anybody may write. Set it to false when values repeat, also where a client only writes back what it read: alerts are then later by window.max_transaction, and with partial coverage no read proves anything. It is given up once two transactions are seen to do so."`
 	Overload       Overload        `yaml:"overload" help:"What happens when a history's queue is full. block: records wait in the journal, or reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up; anomalies among what is left out are missed."`
@@ -325,3 +326,15 @@ func (m *Mapping) setDefaults() {
 		Write: []string{"w", "write"}, Append: []string{"a", "append"}, Key: "key", Value: "value"}
 }
 func (w *Webhook) setDefaults() { w.Format, w.Timeout = FormatGeneric, 10*time.Second }
+
+// Tables are the tables whose coverage is not that of the whole.
+func (c *Config) Tables() record.Tables {
+	if len(c.PartialTables) == 0 || c.Coverage == record.CoveragePartial {
+		return nil
+	}
+	out := record.Tables{}
+	for _, name := range c.PartialTables {
+		out[name] = record.CoveragePartial
+	}
+	return out
+}

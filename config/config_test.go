@@ -41,6 +41,7 @@ levels: [si, ser]
 clock: prune
 coverage: complete
 unique_values: false
+partial_tables: [audit]
 overload: sample-sessions
 window: {lateness: 3s, max_transaction: 1m, max_skew: 5ms, idle_after: 10s, max_transactions: 1_000, segment: 500, overlap: 50, keys: 2_000, histories: 8, retain: 24h}
 solver: {every: 100ms, conflicts: 7}
@@ -65,6 +66,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
+		PartialTables: []string{"audit"},
 		Source: Source{Kafka: &Kafka{
 			Brokers: []string{"127.0.0.1:9092", "[::1]:9093"},
 			Topic:   "transactions",
@@ -185,7 +187,7 @@ http: {listen: 8080}
 		{"list for a scalar", minimal + "log: {level: [info]}\n", []string{`c.yaml:2:14: log.level: wants text, not a list`}},
 		{"not a bool", minimal + "unique_values: maybe\n", []string{`c.yaml:2:16: unique_values: wants true or false, not "maybe"`}},
 		{"key in an empty part", "source: {stdin: {path: x}}\n", []string{"c.yaml:1:18: source.stdin.path: unknown key: there are none here"}},
-		{"no key comes near", minimal + "zzzzzzzzz: 1\n", []string{"c.yaml:2:1: zzzzzzzzz: unknown key: known are alerts, canary, clock, coverage, http, initial, levels, log, memory, overload, solver, source, store, unique_attempts, unique_values, window"}},
+		{"no key comes near", minimal + "zzzzzzzzz: 1\n", []string{"c.yaml:2:1: zzzzzzzzz: unknown key: known are alerts, canary, clock, coverage, http, initial, levels, log, memory, overload, partial_tables, solver, source, store, unique_attempts, unique_values, window"}},
 		{"real time without clocks", minimal + "clock: ignore\nlevels: [sser]\n", []string{
 			"c.yaml:3:10: levels[0]: sser holds real time, which clock: ignore takes away: choose another clock or a level without real time"}},
 		{"linearizability without clocks", minimal + "clock: ignore\nlevels: [rc, lin]\n", []string{

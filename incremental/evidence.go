@@ -175,7 +175,7 @@ func (ev *evidence) showWriters(v *verdict.Violation, c cellID) {
 // showInitial adds a reader of the key's initial version, where the declaration
 // does not say what it held.
 func (ev *evidence) showInitial(v *verdict.Violation, k version.Key) {
-	if p := ev.h.perKey.At(k); p.reader != none && (ev.opt.Initial == record.InitialAny || p.emptied && p.bare()) {
+	if p := ev.h.perKey.At(k); p.reader != none && (ev.h.initial(k) == record.InitialAny || p.emptied && p.bare()) {
 		r := p.reader
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: ev.h.txns.At(r).id, Reads: []string{ev.h.nameOf(k)}})
 		if p.initial != none {

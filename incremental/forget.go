@@ -174,12 +174,12 @@ func (f *lastWriters) overwrote(late, old ordinal, k version.Key) bool {
 }
 
 // Complete tells whether the exhibits of a violation prove it as a history with
-// complete coverage: the keys of their reads are known completely, or else the
+// the coverage that is declared, if any of that is complete: the keys of their reads are known completely, or else the
 // writers of what was read are among them, so that nothing follows from the absence
 // of a write that may be missing.
 func (e *Engine) Complete(v verdict.Violation) bool {
-	if e.h.partial() || len(v.Exhibits) == 0 {
-		return !e.h.partial()
+	if declared := !e.h.partial() || e.opt.Tables.Has(record.CoverageComplete); !declared || len(v.Exhibits) == 0 {
+		return declared
 	}
 	wrote := map[verdict.TxnID][]string{}
 	for _, x := range v.Exhibits {
@@ -187,7 +187,7 @@ func (e *Engine) Complete(v verdict.Violation) bool {
 	}
 	for _, x := range v.Exhibits {
 		for _, key := range slices.Concat(x.Reads, x.All) {
-			if k := e.h.keyNumber(key); e.h.lossy(k) && !e.writerShown(x.Txn, k, wrote) {
+			if k := e.h.keyNumber(key); e.h.lossy(k) && !e.h.unseen(k) && !e.writerShown(x.Txn, k, wrote) {
 				return false
 			}
 		}

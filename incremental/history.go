@@ -48,6 +48,7 @@ type history struct {
 	large      int                  // transactions that are no mini-transactions
 	again      bool                 // a value was written to a key a second time
 	commonly   cellFlags            // of values that many write, which shows nothing of others; see common
+	drawn      bool                 // repeated, of a key that somebody unseen may have written
 	repeated   bool                 // any other value was written to a key by two transactions, neither of them aborted
 	replaced   bool                 // a key was appended to and written as a whole
 	retried    bool                 // one of an aborted transaction was written by another one
@@ -174,6 +175,8 @@ type keyProps struct {
 	shared   bool          // and another one
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	lossy    bool          // somebody unseen may have written it
+	unseen   bool          // so is declared of its table
+	whole    bool          // of its table it is declared that nobody did, and that its rows were absent at first
 	emptied  bool          // an empty list was read of it
 	surely   bool          // by one of known outcome
 	reader   ordinal       // a transaction that shows what the initial version held, or none
@@ -259,7 +262,11 @@ func (h *history) keyNumber(name string) version.Key { return h.numberOf(name, h
 func (h *history) numberOf(name string, hash uint32) version.Key {
 	k, fresh := h.keys.numberOf(name, hash)
 	if fresh {
-		h.perKey.Push(keyProps{initial: none, reader: none, recent: none, null: none})
+		p := keyProps{initial: none, reader: none, recent: none, null: none}
+		if c, named := h.opt.Tables.Of(name); named {
+			p.whole, p.unseen = c == record.CoverageComplete, c == record.CoveragePartial
+		}
+		h.perKey.Push(p)
 	}
 	return k
 }
@@ -288,7 +295,7 @@ func (h *history) wrote(c cellID, index ordinal) {
 	cl := h.cells.At(c)
 	h.again = h.again || cl.final != none || h.others(c).inter != none
 	if cl.about&h.commonly == 0 {
-		h.repeated = h.repeated || cl.final != none || h.others(c).interOf(index) != none
+		h.sawAgain(cl.key, cl.final != none || h.others(c).interOf(index) != none)
 		h.retried = h.retried || h.others(c).aborted != verdict.NoTxn
 	}
 	if cl.final == none {

@@ -149,7 +149,7 @@ func (in *intake) read(t *record.Transaction, id verdict.TxnID, arrival int64) [
 			}
 			if p.appended { // who writes back what was appended has it there again
 				for _, v := range op.Value.Elements() {
-					in.h.repeated = in.h.repeated || in.h.cells.At(in.h.elementOf(k, v)).final != none
+					in.h.sawAgain(k, in.h.cells.At(in.h.elementOf(k, v)).final != none)
 				}
 			}
 			if st.wrote != none && st.wrote != c {
@@ -361,7 +361,7 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, arrival int64)
 			about := in.h.cells.At(st.wrote).about
 			back := in.hadRead(st, st.wrote)
 			in.h.wroteFirst = in.h.wroteFirst || back || about&in.h.commonly != 0
-			in.h.repeated = in.h.repeated || back && about&in.h.commonly == 0 // somebody had written it before
+			in.h.sawAgain(in.h.cells.At(st.wrote).key, back && about&in.h.commonly == 0) // somebody had written it before
 			in.h.cellIDs = append(in.h.cellIDs, st.wrote)
 		}
 	}
@@ -383,8 +383,8 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, arrival int64)
 		}
 		o, made := in.h.others(c), !in.hadRead(st, c)
 		in.h.again = in.h.again || o.inter != none || in.h.cells.At(c).final != none
-		in.h.repeated = in.h.repeated || in.h.cells.At(c).about&in.h.commonly == 0 &&
-			(o.interOf(index) != none || in.h.cells.At(c).final != none || !made)
+		in.h.sawAgain(in.h.cells.At(c).key, in.h.cells.At(c).about&in.h.commonly == 0 &&
+			(o.interOf(index) != none || in.h.cells.At(c).final != none || !made))
 		switch {
 		case o.inter == none || o.inter == index:
 			o.inter = index

@@ -10,6 +10,7 @@ type Options struct {
 	Levels   []verdict.Level
 	Initial  record.Initial
 	Coverage record.Coverage
+	Tables   record.Tables // whose coverage is another one
 	Clock    record.Clock
 	Sessions record.Sessions
 	MaxSkew  int64 // nanoseconds; bounds the difference of any two clocks

@@ -8,7 +8,6 @@ import (
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
-	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // readOf is the version of k that slot read, as far as it is known, or none.
@@ -177,7 +176,7 @@ func (e *Engine) result(c *check) verdict.Result {
 	}
 	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.h.timed == 0, Stats: c.poly.Stats,
 		Unexplained: c.poly.Unexplained,
-		Partial:     e.opt.Coverage == record.CoveragePartial}
+		Partial:     e.h.someUnseen()}
 	if c.timed {
 		r.Disbelieved = e.h.disbelieved
 	}

@@ -325,7 +325,7 @@ func (r *resolver) decideAmong(index ordinal, c cellID) {
 		return
 	}
 	cl := r.h.cells.At(c)
-	if r.opt.Initial == record.InitialAny && r.h.unmade(cl) && !r.h.perKey.At(cl.key).isListKey() {
+	if r.h.initial(cl.key) == record.InitialAny && r.h.unmade(cl) && !r.h.perKey.At(cl.key).isListKey() {
 		if !r.becomesInitial(index, c) {
 			r.notInitial(index, c)
 			return
@@ -450,13 +450,13 @@ func (r *resolver) settleClaims(index ordinal) {
 // absent resolves a read of a value that no other transaction wrote last.
 func (r *resolver) absent(index ordinal, c cellID) {
 	cl := r.h.cells.At(c)
-	complete := !r.h.lossy(cl.key)
+	complete, initial := !r.h.lossy(cl.key), r.h.initial(cl.key)
 	o := r.h.others(c)
 	switch {
 	case r.h.unseens(c):
-	case complete && r.opt.Initial == record.InitialAny && r.h.unmade(cl) && r.becomesInitial(index, c):
+	case complete && initial == record.InitialAny && r.h.unmade(cl) && r.becomesInitial(index, c):
 		r.readInitial(index, c)
-	case complete && r.h.holdsInitial(cl) && !(r.opt.Initial == record.InitialZero && r.h.perKey.At(cl.key).bare() &&
+	case complete && r.h.holdsInitial(cl) && !(initial == record.InitialZero && r.h.perKey.At(cl.key).bare() &&
 		!r.becomesInitial(index, c)):
 		r.readInitial(index, c)
 	case complete && r.h.turnsOut(c):
@@ -468,10 +468,10 @@ func (r *resolver) absent(index ordinal, c cellID) {
 	case !complete || o.aborted != verdict.NoTxn: // an unseen writer, here too
 	case o.inter == index || cl.final == index && !r.h.holdsInitial(cl):
 		r.anomaly(verdict.FutureRead, index, c, verdict.NoTxn)
-	case r.opt.Initial == record.InitialAny && r.tookOwnForInitial(index, c):
-	case r.h.emptyList(c) && r.opt.Initial == record.InitialZero && cl.about&isNull != 0 && !r.h.perKey.At(cl.key).surely:
+	case initial == record.InitialAny && r.tookOwnForInitial(index, c):
+	case r.h.emptyList(c) && initial == record.InitialZero && cl.about&isNull != 0 && !r.h.perKey.At(cl.key).surely:
 		r.block(index, c) // only if who read the empty list took effect it is one
-	case r.h.emptyList(c) && (r.opt.Initial == record.InitialAbsent || r.becomesInitial(index, c)):
+	case r.h.emptyList(c) && (initial == record.InitialAbsent || r.becomesInitial(index, c)):
 		r.readInitial(index, c)
 	default:
 		r.anomaly(verdict.ThinAirRead, index, c, verdict.NoTxn)
@@ -618,7 +618,7 @@ func (r *resolver) findAmbiguities() {
 			todo = append(todo, w)
 		}
 	}
-	if r.h.opaque || r.opt.Coverage == record.CoveragePartial && !r.h.unseenUnique() {
+	if r.h.opaque || r.h.partial() && len(r.opt.Tables) == 0 && !r.h.unseenUnique() {
 		return // no read proves anything
 	}
 	if r.h.open == 0 && len(r.h.refs) == 0 && !r.h.wroteFirst {

@@ -335,7 +335,7 @@ func (ch *chooser) sources(proposal []*candidate) (out []verdict.Source) {
 		w := &ch.choices[i]
 		k := in.cells.At(w.cell).key
 		if c == nil || in.perKey.At(k).isListKey() || c.from >= weak.Initial &&
-			(ch.ws.h.partial() || ch.ws.opt.Initial == record.InitialAny && len(w.cands) == 1) {
+			(ch.ws.h.lossy(k) || ch.ws.h.initial(k) == record.InitialAny && len(w.cands) == 1) {
 			continue
 		}
 		s := verdict.Source{Txn: in.txns.At(w.index).id, Op: -1, Key: in.nameOf(k), Writer: verdict.NoTxn}

@@ -110,7 +110,7 @@ func (e *Engine) searchWriters() {
 // weakResult is the verdict on a weak level.
 func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	c := e.weak.check(weakNames[l])
-	r := verdict.Result{Level: l, Partial: e.h.partial(),
+	r := verdict.Result{Level: l, Partial: e.h.someUnseen(),
 		Stats: verdict.Stats{Choices: len(e.weak.choices), Inferred: e.weak.Inferred}}
 	shared, violated := e.out.sharedOf(l)
 	r.Violations = shared

@@ -117,7 +117,7 @@ func (h *history) isOpen(index ordinal, c cellID) bool {
 // holdsInitial tells whether every key is known to hold the cell's value at
 // first.
 func (h *history) holdsInitial(cl *cell) bool {
-	switch h.opt.Initial {
+	switch h.initial(cl.key) {
 	case record.InitialAbsent:
 		return cl.about&isNull != 0
 	case record.InitialZero:
@@ -141,7 +141,7 @@ func (h *history) unseens(c cellID) bool {
 // transaction wrote, whoever is seen to have written it. What somebody made is neither, unless the
 // initial value is declared.
 func (h *history) mayBeInitial(cl *cell) bool {
-	return h.holdsInitial(cl) || (h.opt.Initial == record.InitialAny || h.lossy(cl.key)) && h.unmade(cl)
+	return h.holdsInitial(cl) || (h.initial(cl.key) == record.InitialAny || h.lossy(cl.key)) && h.unmade(cl)
 }
 
 // exposed: the only writer of the value, as values are unique, did not commit it as
@@ -187,8 +187,9 @@ func (h *history) turnsOut(c cellID) bool {
 	if p.scalar || h.whole() {
 		return false
 	}
-	return cl.about&isEmpty != 0 || cl.about&isNull != 0 && h.opt.Initial != record.InitialAbsent &&
-		(h.opt.Initial == record.InitialZero || p.initial == none || h.isNothing(p.initial))
+	initial := h.initial(cl.key)
+	return cl.about&isEmpty != 0 || cl.about&isNull != 0 && initial != record.InitialAbsent &&
+		(initial == record.InitialZero || p.initial == none || h.isNothing(p.initial))
 }
 
 // emptyList: c is what a list holds at first, and its key is one that nobody changed.
@@ -245,8 +246,27 @@ func (h *history) before(n verdict.TxnID) ordinal {
 }
 
 // lossy: somebody who was not seen may have written the key.
-func (h *history) lossy(k version.Key) bool {
-	return h.opt.Coverage == record.CoveragePartial || h.perKey.At(k).lossy
+func (h *history) lossy(k version.Key) bool { return h.perKey.At(k).lossy || h.unseen(k) }
+
+// unseen: that is so as it was declared.
+func (h *history) unseen(k version.Key) bool {
+	p := h.perKey.At(k)
+	return p.unseen || h.partial() && !p.whole
+}
+
+// initial is what is declared of what a key holds at first.
+func (h *history) initial(k version.Key) record.Initial {
+	if h.perKey.At(k).whole {
+		return record.InitialAbsent
+	}
+	return h.opt.Initial
+}
+
+// sawAgain notes, if it is so, that a value was written to the key before.
+func (h *history) sawAgain(k version.Key, is bool) {
+	if is && !(h.repeated && h.drawn) {
+		h.repeated, h.drawn = true, h.drawn || !h.perKey.At(k).whole
+	}
 }
 
 // uniqueAttempts is Engine.UniqueAttempts.
@@ -254,7 +274,7 @@ func (h *history) uniqueAttempts() bool { return h.opt.UniqueAttempts && !h.retr
 
 // unseenUnique is Engine.UnseenUnique.
 func (h *history) unseenUnique() bool {
-	return h.opt.UnseenUnique && !(h.opt.UnseenAsSeen && h.repeated)
+	return h.opt.UnseenUnique && !(h.opt.UnseenAsSeen && h.drawn)
 }
 
 // unique is Engine.Unique.
@@ -335,3 +355,6 @@ func (h *history) shownBy(l *list) []version.Slot {
 }
 
 func (h *history) partial() bool { return h.opt.Coverage == record.CoveragePartial }
+
+// someUnseen tells whether coverage is partial, or that of a table.
+func (h *history) someUnseen() bool { return h.partial() || h.opt.Tables.Has(record.CoveragePartial) }

@@ -46,10 +46,10 @@ func (v Veil) Mode() Mode { return v.mode }
 // a million keys have in common by chance is one in 30 million.
 const hashBytes = 8
 
-// Alert hides the data of one alert, about a history whose keys start so. It is for one
-// goroutine.
-func (v Veil) Alert(initial record.Initial) *Alert {
-	return &Alert{veil: v, zero: initial == record.InitialZero,
+// Alert hides the data of one alert, about a history whose keys start so, and whose tables have such a coverage. It is
+// for one goroutine.
+func (v Veil) Alert(initial record.Initial, tables record.Tables) *Alert {
+	return &Alert{veil: v, zero: initial == record.InitialZero, tables: tables,
 		keys: map[string]string{}, values: map[record.Value]string{}, records: map[verdict.TxnID]*record.Transaction{}}
 }
 
@@ -57,6 +57,7 @@ func (v Veil) Alert(initial record.Initial) *Alert {
 type Alert struct {
 	veil    Veil
 	zero    bool // 0 is what keys start as
+	tables  record.Tables
 	keys    map[string]string
 	values  map[record.Value]string
 	records map[verdict.TxnID]*record.Transaction
@@ -75,7 +76,26 @@ func (a *Alert) Key(key string) string {
 	if object != key {
 		return a.part(object) + separator + a.part(key)
 	}
-	return a.part(key)
+	out := a.part(key)
+	if c, named := a.tables.Of(key); named && out != key {
+		return c.String() + ":" + out
+	}
+	return out
+}
+
+// Tables are the tables with another coverage, hidden: what a hidden key's table is called is what coverage that has.
+func (a *Alert) Tables() record.Tables {
+	if a.veil.mode == Full || len(a.tables) == 0 {
+		return a.tables
+	}
+	out := record.Tables{}
+	for name, c := range a.tables {
+		if a.short(len(name)) {
+			out[name] = c
+		}
+		out[c.String()] = c
+	}
+	return out
 }
 
 // part hides an object's name, or a whole key.

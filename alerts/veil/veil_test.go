@@ -39,14 +39,14 @@ func TestValues(t *testing.T) {
 		{"a bool", record.InitialAny, record.Value{Kind: record.KindBool, Text: "true"}, `"v1"`},
 		{"a fraction", record.InitialAny, record.Value{Kind: record.KindNumber, Text: "1.5"}, `"v1"`},
 	} {
-		if got := veil.New(veil.None, nil).Alert(c.initial).Value(c.value).String(); got != c.none {
+		if got := veil.New(veil.None, nil).Alert(c.initial, nil).Value(c.value).String(); got != c.none {
 			t.Errorf("%s: %s, want %s", c.what, got, c.none)
 		}
-		hash := veil.New(veil.Hash, salt).Alert(c.initial).Value(c.value).String()
+		hash := veil.New(veil.Hash, salt).Alert(c.initial, nil).Value(c.value).String()
 		if strings.Count(hash, `"value-`) != strings.Count(c.none, `"v`) {
 			t.Errorf("%s: %s has other places than %s", c.what, hash, c.none)
 		}
-		if got := (veil.Veil{}).Alert(c.initial).Value(c.value); got != c.value {
+		if got := (veil.Veil{}).Alert(c.initial, nil).Value(c.value); got != c.value {
 			t.Errorf("%s: %v in full", c.what, got)
 		}
 	}
@@ -56,8 +56,8 @@ func TestValues(t *testing.T) {
 // not seen to be a key.
 func TestEquality(t *testing.T) {
 	hash := veil.New(veil.Hash, salt)
-	a, b := hash.Alert(record.InitialAny), hash.Alert(record.InitialAny)
-	other := veil.New(veil.Hash, []byte("another salt, of some length")).Alert(record.InitialAny)
+	a, b := hash.Alert(record.InitialAny, nil), hash.Alert(record.InitialAny, nil)
+	other := veil.New(veil.Hash, []byte("another salt, of some length")).Alert(record.InitialAny, nil)
 	if x, y := a.Value(record.String("x")), b.Value(record.String("x")); x != y || len(x.Text) != len("value-")+16 {
 		t.Errorf("%v and %v", x, y)
 	}
@@ -67,7 +67,7 @@ func TestEquality(t *testing.T) {
 	if strings.TrimPrefix(a.Key("7"), "key-") == strings.TrimPrefix(a.Value(record.Int(7)).Text, "value-") {
 		t.Error("a key is seen to be a value")
 	}
-	none := veil.New(veil.None, nil).Alert(record.InitialAny)
+	none := veil.New(veil.None, nil).Alert(record.InitialAny, nil)
 	if got := []string{none.Key("b"), none.Key("a"), none.Key("b"), none.Key("")}; !cmp.Equal(got, []string{"k1", "k2", "k1", ""}) {
 		t.Errorf("%q", got)
 	}
@@ -76,7 +76,7 @@ func TestEquality(t *testing.T) {
 // Keys of one object stay keys of one object: lin asks for it.
 func TestObjects(t *testing.T) {
 	for _, mode := range []veil.Mode{veil.Hash, veil.None} {
-		a := veil.New(mode, salt).Alert(record.InitialAny)
+		a := veil.New(mode, salt).Alert(record.InitialAny, nil)
 		x, one, two, y := a.Key("x"), a.Key("x = 1"), a.Key("x = 2"), a.Key("y")
 		if record.Object(one) != x || record.Object(two) != x || one == two || x == y || strings.HasSuffix(one, " = 1") {
 			t.Errorf("%v: %q, %q, %q, %q", mode, x, one, two, y)
@@ -92,7 +92,7 @@ func TestPredicates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mode := range []veil.Mode{veil.Hash, veil.None} {
-		out := codec.AppendJSON(nil, veil.New(mode, salt).Alert(record.InitialAny).Transaction(&r))
+		out := codec.AppendJSON(nil, veil.New(mode, salt).Alert(record.InitialAny, nil).Transaction(&r))
 		var back record.Transaction
 		if err := codec.Decode(out, &back); err != nil {
 			t.Errorf("%v: %s: %v", mode, out, err)
@@ -119,7 +119,7 @@ func TestSharedReasons(t *testing.T) {
 		e = verdict.Edge{Key: "secret", Because: c, Others: [][]verdict.Edge{c, c}}
 	}
 	v := verdict.Violation{Key: "secret", Cycle: []verdict.Edge{e}, Cases: [][]verdict.Edge{{e}, nil}, Exhibits: []verdict.Exhibit{{Reads: []string{"secret"}, Writes: []string{"secret"}, All: []string{"secret"}}}}
-	h := veil.New(veil.None, nil).Alert(record.InitialAny).Violation(v)
+	h := veil.New(veil.None, nil).Alert(record.InitialAny, nil).Violation(v)
 	for c := h.Cycle; len(c) > 0; c = c[0].Because {
 		if c[0].Key != "k1" || len(c[0].Others) > 0 && c[0].Others[1][1].Key != "k1" {
 			t.Fatalf("a key shows: %q", c[0].Key)

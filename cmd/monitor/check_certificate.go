@@ -136,7 +136,7 @@ func chosen(all []*certificate.Certificate, txns []record.Transaction,
 	records := certificate.Describe(txns)
 	same := slices.DeleteFunc(slices.Clone(all), func(c *certificate.Certificate) bool { return c.Records != records })
 	for _, c := range same {
-		if c.Assumed == assume.Certificate() {
+		if c.Assumes(assume.Certificate()) {
 			return c
 		}
 	}

@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Initial  record.Initial
 	Coverage record.Coverage
+	Tables   record.Tables // whose coverage is another one
 	// Lossy: what was aborted may have been tried again by one of the transactions that
 	// are known to be missing. It is no part of a certificate, as the history shows it.
 	Lossy    bool

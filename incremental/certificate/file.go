@@ -154,6 +154,8 @@ type assumes struct {
 	Clock    string `json:"clock"`
 	Coverage string `json:"coverage"`
 	MaxSkew  *int64 `json:"max_skew"` // nanoseconds
+	// Tables are those whose coverage is another one, by name.
+	Tables map[string]string `json:"tables,omitempty"`
 }
 
 type facts struct {
@@ -181,9 +183,15 @@ func Write(w io.Writer, c *Certificate) error {
 	version := Version
 	h := header{Version: &version, Description: description,
 		Assumes: &assumes{c.Assumed.Initial.String(), c.Assumed.Sessions.String(), c.Assumed.Clock.String(),
-			c.Assumed.Coverage.String(), &c.Assumed.MaxSkew},
+			c.Assumed.Coverage.String(), &c.Assumed.MaxSkew, nil},
 		Records: &facts{&c.Records.Transactions, &c.Records.Sessions, &c.Records.Operations, c.Records.SHA256},
 		Levels:  []string{}}
+	for name, coverage := range c.Assumed.Tables {
+		if h.Assumes.Tables == nil {
+			h.Assumes.Tables = map[string]string{}
+		}
+		h.Assumes.Tables[name] = coverage.String()
+	}
 	for _, p := range c.Proofs {
 		h.Levels = append(h.Levels, p.Level.String())
 	}

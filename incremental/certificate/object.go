@@ -12,6 +12,8 @@ type object struct {
 	isList   bool         // somebody appends to the key: absent and [] are the same
 	from     origin
 	presumed bool // there are claims about the key
+	initial  record.Initial
+	unseen   bool // its coverage is partial
 
 	lsn        int64 // of the last of those with one whose commit wrote the key
 	lastCommit int32 // event of the last commit that wrote the key, or none

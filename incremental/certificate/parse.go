@@ -183,6 +183,16 @@ func (r *Reader) assumes(a *assumes, o *Options) error {
 		return r.fail("assumes.max_skew", "want nanoseconds")
 	}
 	o.MaxSkew = *a.MaxSkew
+	for name, text := range a.Tables {
+		coverage, ok := record.ParseCoverage(text)
+		if !ok {
+			return r.fail("assumes.tables", "want complete or partial of each table, not %q", text)
+		}
+		if o.Tables == nil {
+			o.Tables = record.Tables{}
+		}
+		o.Tables[name] = coverage
+	}
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package certificate
 
 import (
+	"maps"
+
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -23,6 +25,13 @@ func Verify(c *Certificate, txns []record.Transaction, opt Options) error {
 	return nil
 }
 
+// Assumes tells whether the certificate was made under that; what the history shows is no part of it.
+func (c *Certificate) Assumes(opt Options) bool {
+	a, b := c.Assumed, opt
+	return a.Initial == b.Initial && a.Coverage == b.Coverage && maps.Equal(a.Tables, b.Tables) && a.Sessions == b.Sessions &&
+		a.Clock == b.Clock && a.MaxSkew == b.MaxSkew
+}
+
 // matches checks that the certificate speaks of this history.
 func (c *Certificate) matches(txns []record.Transaction, opt Options) *Error {
 	for _, f := range []struct {
@@ -40,6 +49,9 @@ func (c *Certificate) matches(txns []record.Transaction, opt Options) *Error {
 			err.Expected, err.Found = f.want, f.has
 			return err
 		}
+	}
+	if !maps.Equal(c.Assumed.Tables, opt.Tables) {
+		return fault("assumes another coverage of tables than the history is to be read with: make a new certificate")
 	}
 	if c.Assumed.MaxSkew != opt.MaxSkew {
 		return fault("assumes a skew of at most %d ns, and the history is to be read with %d ns", c.Assumed.MaxSkew,

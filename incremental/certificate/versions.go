@@ -112,7 +112,7 @@ func (c *commitOrder) readList(i int32, n, j int, key int32) *Error {
 		return c.differs(i, n, j, has.plus(mine.list), "reads %s from %q, after %s before")
 	}
 	mine.read, mine.seen = true, v
-	switch partial, plain := c.opt.Coverage == record.CoveragePartial, v.Kind != record.KindList; {
+	switch partial, plain := c.objects[key].unseen, v.Kind != record.KindList; {
 	case plain && partial && (!v.IsNull() || c.mixed[key]): // of somebody unseen
 		c.presume(i, n, j, key, v, "")
 		return nil
@@ -268,7 +268,7 @@ func (c *commitOrder) found(key int32, read record.Value) (string, bool) {
 	if own := c.overlays[key].list; len(own) > 0 {
 		list, ok = cutOwn(list, own)
 	}
-	if ok && c.opt.Coverage == record.CoveragePartial {
+	if ok && c.objects[key].unseen {
 		list, _ = c.recorded(key, list)
 	}
 	return list, ok

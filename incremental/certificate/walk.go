@@ -25,7 +25,7 @@ func (r *replay) prepare() *Error {
 			if !known {
 				k = int32(len(numbers))
 				numbers[op.Key] = k
-				r.objects = append(r.objects, r.initially())
+				r.objects = append(r.objects, r.initially(op.Key))
 			}
 			r.keys = append(r.keys, k)
 			if op.Kind == record.Append {
@@ -66,10 +66,15 @@ func (r *replay) emptyLists() {
 	}
 }
 
-// initially is what every key holds at first.
-func (r *replay) initially() object {
-	o := object{lastCommit: none}
-	switch r.opt.Initial {
+// initially is what a key holds at first.
+func (r *replay) initially(key string) object {
+	o := object{lastCommit: none, initial: r.opt.Initial, unseen: r.opt.Coverage == record.CoveragePartial}
+	if c, named := r.opt.Tables.Of(key); named {
+		if o.unseen = c == record.CoveragePartial; !o.unseen {
+			o.initial = record.InitialAbsent
+		}
+	}
+	switch o.initial {
 	case record.InitialAny:
 		o.from = open
 	case record.InitialZero:
@@ -88,7 +93,7 @@ type element struct {
 func (r *replay) makeList(k int32, v record.Value) {
 	o := &r.objects[k]
 	o.isList, o.from, o.value = true, settled, record.Null
-	if r.opt.Coverage == record.CoveragePartial {
+	if o.unseen {
 		if r.appended == nil {
 			r.appended = map[element]struct{}{}
 		}
@@ -165,7 +170,7 @@ func (r *replay) readOwn(i int32, n, j int, key int32) *Error {
 		has = o.holding(mine.value).plus(mine.list)
 	case mine.read:
 		has = o.holding(mine.seen).plus(mine.list)
-	case r.opt.Coverage == record.CoveragePartial:
+	case o.unseen:
 		// What stands before the own elements was read from the database.
 		base, ok := cutOwn(elements(v), mine.list)
 		if !ok {
@@ -187,7 +192,7 @@ func (r *replay) readOwn(i int32, n, j int, key int32) *Error {
 // the database by its operation j.
 func (r *replay) readDatabase(i int32, n, j int, key int32, v record.Value) *Error {
 	o := &r.objects[key]
-	if r.opt.Coverage == record.CoveragePartial {
+	if o.unseen {
 		return r.readPartial(i, n, j, key, v)
 	}
 	if o.from == open {

@@ -196,11 +196,11 @@ func (c *commitOrder) resolveTxn(i int32, n int) *Error {
 // nobody who has a place in the order, and then the read says nothing.
 func (c *commitOrder) readValue(i int32, n, j int, key int32) *Error {
 	v, o := c.txns[n].Ops[j].Value, &c.objects[key]
-	partial := c.opt.Coverage == record.CoveragePartial
+	partial := o.unseen
 	if partial && (c.saysNothing(v) || c.putBack[written{key, v}]) {
 		return nil
 	}
-	stated := c.opt.Initial != record.InitialAny
+	stated := o.initial != record.InitialAny
 	initial := !partial && (stated && o.value == v || !stated && c.putBack[written{key, v}] &&
 		(o.from == open || o.value == v))
 	at := c.lastWrite(key, v)

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,7 +13,8 @@ import (
 // A history file may open with a header line, which says what a reader must assume:
 //
 //	{"history":{"initial":"any|absent|zero","sessions":"keep|ignore","clock":"prune|enforce|ignore|database",
-//	            "max_skew":"5ms","coverage":"complete|partial","unique_values":true|false}}
+//	            "max_skew":"5ms","coverage":"complete|partial","unique_values":true|false,
+//	            "tables":{"orders":"complete|partial"}}}
 //
 // Every setting may be missing. max_skew is a duration with its unit, or an
 // integer of nanoseconds.
@@ -53,11 +56,12 @@ const (
 	settingMaxSkew
 	settingCoverage
 	settingUniqueValues
+	settingTables
 )
 
 var settingsForm = form{
-	fields: []string{"initial", "sessions", "clock", "max_skew", "coverage", "unique_values"},
-	has:    "a header has initial, sessions, clock, max_skew, coverage and unique_values",
+	fields: []string{"initial", "sessions", "clock", "max_skew", "coverage", "unique_values", "tables"},
+	has:    "a header has initial, sessions, clock, max_skew, coverage, unique_values and tables",
 	word:   "setting",
 }
 
@@ -75,7 +79,36 @@ func (d *Decoder) setting(f uint, h *record.Header) {
 		h.Coverage = choice(d, record.ParseCoverage, "complete or partial")
 	case settingUniqueValues:
 		h.UniqueValues = d.boolean()
+	case settingTables:
+		h.Tables = d.tables()
 	}
+}
+
+// tables takes the coverage of tables by their names.
+func (d *Decoder) tables() record.Tables {
+	out := record.Tables{}
+	d.open('{', "an object with the coverage of tables")
+	for d.err == nil {
+		raw, more := d.member(len(out) == 0)
+		if !more {
+			break
+		}
+		table := string(raw)
+		if _, twice := out[table]; twice {
+			d.fail(reject.In(table, reject.DuplicateField, "the table %q is there twice", table))
+		}
+		if d.colon(); d.err != nil {
+			break
+		}
+		if c := choice(d, record.ParseCoverage, "complete or partial"); d.err == nil {
+			out[table] = *c
+		}
+		d.under(table)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }
 
 // choice takes one of a setting's values.
@@ -157,6 +190,15 @@ func AppendHeader(b []byte, h *record.Header) []byte {
 	if h.UniqueValues != nil {
 		name("unique_values")
 		b = strconv.AppendBool(b, *h.UniqueValues)
+	}
+	if len(h.Tables) > 0 {
+		name("tables")
+		for i, table := range slices.Sorted(maps.Keys(h.Tables)) {
+			b = append(b, "{,"[min(i, 1)])
+			b = append(record.AppendJSONString(b, table), ':')
+			b = record.AppendJSONString(b, h.Tables[table].String())
+		}
+		b = append(b, '}')
 	}
 	return append(b, '}', '}')
 }

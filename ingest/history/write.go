@@ -80,6 +80,9 @@ func Write(out io.Writer, h *History, opt WriteOptions) (notes []string, err err
 		return nil, reject.New(reject.Unsupported, "no format that can be written is called %q: want %s", opt.Format,
 			english.WordSeries(WrittenFormats(), "and"))
 	}
+	if len(h.Header.Tables) > 0 && opt.Format != "isowatch" {
+		return nil, reject.New(reject.Unsupported, "tables have a coverage of their own, which only isowatch can say")
+	}
 	w, err := newWriter(h, f.spec, opt)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package predicate
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 	}
 	if st.asked[r] || h.size > h.Most || h.unasked.is(st.txn, r.key) {
 		return false
+	}
+	if st.of.partly {
+		return h.askReturned(st, n, r)
 	}
 	st.asked[r], r.isAsked = true, true
 	var columns []string
@@ -49,8 +53,53 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 	return true
 }
 
+// askReturned is ask in a table of which somebody unseen may have written rows: a row that was returned with all columns
+// is a read of it. One that can't match whatever its row held is a read of a register that nobody writes.
+func (h *History) askReturned(st *statement, n int, r *row) bool {
+	if n < 0 || st.saw(n) == nil {
+		return false
+	}
+	seen, columns := st.saw(n), st.of.columns
+	can := true
+	if names := st.where.Predicate.columns(); !slices.ContainsFunc(slices.Collect(maps.Keys(names)),
+		func(c string) bool { return !slices.Contains(*seen.shape, c) }) {
+		match, err := st.where.match(seen.columns())
+		can = match || err != nil
+	}
+	switch {
+	case !can:
+		g := &register{of: st.where, columns: *seen.shape,
+			name: r.key + " (" + strings.Join(*seen.shape, ", ") + ") where " + st.text}
+		h.impossible = append(h.impossible, g.name)
+		h.size++
+		st.asked[r] = true
+		st.reads = append(st.reads, read{row: r, register: g, value: g.show(seen)})
+	case len(*seen.shape) == len(columns) && !r.mixed && (r.shape == nil || r.shape == seen.shape):
+		st.asked[r], r.isAsked = true, true
+		st.reads = append(st.reads, read{row: r, value: seen.value})
+	default:
+		return false
+	}
+	return true
+}
+
+// Partly are the tables of which not all writes are known, or not what they held at first; sorted.
+func (h *History) Partly() (names []string) {
+	for name, t := range h.tables {
+		if t.partly {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Impossible are registers, of rows that were returned, that nobody can have written: no row matches that was returned
+// so. They are known when all is asked for that was returned, by Seed or AskAll.
+func (h *History) Impossible() []string { return h.impossible }
+
 // Seed asks for what tells most of whom statements read from: one of the rows with each content that they returned, and
-// rather one that others ask for.
+// rather one that others ask for. Of a table of which not all writes are known it asks for all.
 func (h *History) Seed() {
 	for t, a := range h.statements(0) {
 		st, chosen := a.statement, map[int32]int{}
@@ -66,7 +115,7 @@ func (h *History) Seed() {
 			}
 		}
 		for n, v := range st.seen {
-			if chosen[v] == n {
+			if chosen[v] == n || st.of.partly {
 				h.ask(st, n, st.row(n))
 			}
 		}
@@ -86,7 +135,10 @@ func (h *History) AskAll(most int) error {
 	rows := 0
 	for _, a := range h.statements(0) {
 		st := a.statement
-		missing := h.mayMatch(st.of, st.where)
+		var missing []*row
+		if !st.of.partly {
+			missing = h.mayMatch(st.of, st.where)
+		}
 		if len(st.rows) > 0 {
 			hit := make(map[int32]bool, len(st.rows))
 			for _, r := range st.rows {
@@ -142,7 +194,7 @@ func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 			started[s.Txn] = at
 			clear(w.own)
 			for i := range acts {
-				if st := acts[i].statement; st != nil {
+				if st := acts[i].statement; st != nil && !st.of.partly {
 					added += w.explain(st)
 				}
 				if i+1 == len(acts) {
@@ -293,7 +345,7 @@ func (st *statement) operations(out []record.Op, few bool) []record.Op {
 			op.Key = r.register.name
 		}
 		if few && len(st.reads) > 1 {
-			op = record.Op{Kind: record.Read, Key: st.op.Key + " where " + st.op.Where}
+			op = record.Op{Kind: record.Read, Key: st.op.Key + ": where " + st.op.Where}
 		}
 		out = append(out, op)
 	}

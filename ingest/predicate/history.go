@@ -23,11 +23,12 @@ type History struct {
 	// Most is how much Size may be: AskAll and Explain go no further. OperationsMax.
 	Most int
 
-	tables     map[string]*table     // those that predicates are about
-	conditions map[string]*condition // by the text in the record
-	columns    map[string]int        // of all tables, numbered
-	keys       map[string]*row       // rows by their keys; nil for keys of no such table
-	acts       [][]act               // by transaction
+	whole      func(table string) bool // nil: all
+	tables     map[string]*table       // those that predicates are about
+	conditions map[string]*condition   // by the text in the record
+	columns    map[string]int          // of all tables, numbered
+	keys       map[string]*row         // rows by their keys; nil for keys of no such table
+	acts       [][]act                 // by transaction
 	shapes     map[string]*[]string
 	asked      map[question]bool
 	questions  []asked
@@ -37,6 +38,7 @@ type History struct {
 	size       int     // of what is asked for by now
 	rows, seen []int32 // scratch
 	unasked    Unasked
+	impossible []string // registers of rows that were returned and can't match, whatever they held
 	stop       func() bool
 	looked     int // how often a part of a condition was looked at in a row
 	askAt      int // and when stop is asked again
@@ -76,6 +78,7 @@ func (u Unasked) Any() bool { return u.Txn != nil || u.Key != nil }
 // table are the rows that predicates of it are about.
 type table struct {
 	number   int
+	partly   bool   // somebody unseen may have written rows of it, or some are there at first
 	rows     []*row // in the order in which they are met
 	columns  map[string]bool
 	contents map[string]*version   // that its rows hold or were seen with
@@ -278,16 +281,24 @@ type read struct {
 	value    record.Value
 }
 
-// Read takes transactions apart. Nobody may have written a row that is not among them, and all rows are absent at
-// first. What the clients saw stays what it was: all else of the transactions is shared with those given.
+// Read is ReadPartly where all tables are whole.
+func Read(txns []record.Transaction, unasked Unasked, stop func() bool) (*History, error) {
+	return ReadPartly(txns, nil, unasked, stop)
+}
+
+// ReadPartly takes transactions apart. Of the tables that whole names nobody may have written a row that is not
+// among them, and all rows are absent at first. Of the others it is asked what statements returned, where that is a
+// row with all columns, as all rows of a table have the same: that a row was not returned shows nothing. What the
+// clients saw stays what it was: all else of the transactions is shared with those given.
 //
 // An error says what can't be judged, and of which operation: the condition of a write is not understood, or one names
 // a column that no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns
 // hold what can't be compared. O(size of the records). stop is asked often, here and by Explain and AskAll; once it
 // answers true, which it goes on doing, work ends early, and what comes of it means nothing.
-func Read(txns []record.Transaction, unasked Unasked, stop func() bool) (*History, error) {
+func ReadPartly(txns []record.Transaction, whole func(table string) bool, unasked Unasked,
+	stop func() bool) (*History, error) {
 	h := newHistory(unasked, stop)
-	h.Txns, h.acts = txns, make([][]act, len(txns))
+	h.whole, h.Txns, h.acts = whole, txns, make([][]act, len(txns))
 	for _, pass := range []func(t *record.Transaction, i int, acts *[]act) error{h.findTable, h.findRows} {
 		for t := range txns {
 			if t%stopEvery == 0 && stop() {
@@ -385,8 +396,8 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 		h.conditions[where] = c
 	}
 	if h.tables[op.Key] == nil {
-		h.tables[h.kept(op.Key)] = &table{number: len(h.tables), columns: map[string]bool{}, contents: map[string]*version{},
-			versions: []*version{nil}, all: map[*condition][]*row{}, ever: map[int]*index{}}
+		h.tables[h.kept(op.Key)] = &table{number: len(h.tables), partly: h.whole != nil && !h.whole(op.Key),
+			columns: map[string]bool{}, contents: map[string]*version{}, versions: []*version{nil}, all: map[*condition][]*row{}, ever: map[int]*index{}}
 	}
 	return nil
 }
@@ -569,7 +580,7 @@ func (h *History) compare(from int) (int, *act, error) {
 		t.addKinds()
 	}
 	for i, q := range h.questions {
-		if len(q.of.columns) == 0 || i < known && !q.of.isNew {
+		if len(q.of.columns) == 0 || i < known && !q.of.isNew || q.of.partly { // of others nothing is compared
 			continue
 		}
 		for _, c := range slices.Sorted(maps.Keys(q.where.Predicate.columns())) {
@@ -628,6 +639,11 @@ const kindsMax = 8
 
 // findMade finds what predicate writes made of rows, and counts writes.
 func (h *History) findMade(from int) (int, *act, error) {
+	for t, a := range h.statements(from) {
+		if st := a.statement; st.of.partly && !st.isKnown {
+			return t, a, fmt.Errorf("it is not known which rows of %q the predicate write hit, nor who else wrote any", st.op.Key)
+		}
+	}
 	if !h.comes {
 		h.suppose()
 	}
@@ -682,6 +698,9 @@ func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 		case isOwn:
 			st.seen[n] = 0
 			st.made[n] = h.merged(st.of, before, st.set)
+		case st.of.partly:
+			return fmt.Errorf("what else the row %q held is not known, nor who else wrote it: a predicate write sets all columns, "+
+				"or is followed by a write of the row as it is then", r.key)
 		case st.made[n] == nil:
 			return fmt.Errorf("what else the row %q held is not known: a predicate write sets all columns, or is followed by "+
 				"a write of the row as it is then", r.key)

@@ -206,6 +206,39 @@ func (c Coverage) String() string { return coverageNames[c] }
 // ParseCoverage is the inverse of String.
 func ParseCoverage(s string) (Coverage, bool) { return Named[Coverage](coverageNames[:], s) }
 
+// Tables are tables whose coverage is not that of the whole: by name, whether all writes of their rows since they were
+// empty are in the input. Of one that is complete every row is absent at first, whatever is said of other keys.
+type Tables map[string]Coverage
+
+// Of is the coverage of a key's table, if it is one of them: the keys of a table's rows begin with its name and a
+// colon. A key may be named as well.
+func (t Tables) Of(key string) (c Coverage, named bool) {
+	if len(t) == 0 {
+		return 0, false
+	}
+	if c, named = t[key]; named {
+		return c, true
+	}
+	for i := range len(key) {
+		if key[i] == ':' {
+			if c, named = t[key[:i]]; named {
+				return c, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// Has tells whether one of them has a coverage.
+func (t Tables) Has(c Coverage) bool {
+	for _, other := range t {
+		if other == c {
+			return true
+		}
+	}
+	return false
+}
+
 // Sessions says whether session order is part of the levels.
 type Sessions uint8
 
@@ -230,6 +263,7 @@ type Header struct {
 	Clock    *Clock
 	MaxSkew  *int64 // nanoseconds
 	Coverage *Coverage
+	Tables   Tables // those of which something else is said
 	// UniqueValues: with partial coverage, nobody unseen wrote a value that a recorded
 	// transaction wrote to the same key.
 	UniqueValues *bool

@@ -20,6 +20,8 @@ type Config struct {
 
 	Initial  record.Initial
 	Coverage record.Coverage
+	// Tables are those of which coverage is partial where that is complete.
+	Tables   record.Tables `json:",omitempty"`
 	Clock    record.Clock
 	Sessions record.Sessions
 	// MaxSkew bounds the difference of any two clocks, MaxTransaction the length of
@@ -73,10 +75,10 @@ type Config struct {
 
 	// Predicates, if it is not nil, judges records that have predicates, a part of the history, at several levels:
 	// what breaks them is in the results, of which the i-th is of the transactions that find(i) finds, and found is how
-	// many rows their statements found. What unasked has
-	// was not read, as far as is known. It is asked only where coverage is complete and all is
-	// absent at first, and gives no result if it can't judge the predicates: then they are counted.
-	Predicates func(records *packed.Records, levels []verdict.Level,
+	// many rows their statements found. What unasked
+	// names (nil: nothing) was not read, as far as is known. It gives no result if it can't judge the predicates: then
+	// they are counted. under has the coverage, and whether values repeat.
+	Predicates func(records *packed.Records, levels []verdict.Level, under Violation,
 		unasked predicate.Unasked) (results []verdict.Result, find func(i int) Find, found Found) `json:"-"`
 
 	// Stop, if it is not nil, is asked now and then while a tick works, also those of

@@ -34,6 +34,7 @@ type Violation struct {
 	verdict.Violation
 	// Coverage with which its evidence proves it.
 	Coverage record.Coverage
+	Tables   record.Tables // of which it is another one
 	// Repeats: who was not seen may have written any value that is in it.
 	Repeats bool
 	// Torn: there may be no such evidence. Some of what it rests on needs complete

@@ -31,9 +31,7 @@ const lookMost = DefaultSegment
 
 // hasPredicates tells whether the segment has predicates that can be judged.
 func (s *segments) hasPredicates() bool {
-	return s.cfg.Predicates != nil && s.engine.Predicates() && s.complete && !s.lazy &&
-		s.cfg.Initial == record.InitialAbsent &&
-		len(s.lost) == 0
+	return s.cfg.Predicates != nil && s.engine.Predicates() && !s.lazy && len(s.lost) == 0
 }
 
 // lookAtTick judges the predicates of the segment if enough of it is decided, or it ends.
@@ -154,7 +152,7 @@ func (s *segments) look(undecided int64, without fedFlags, levels []verdict.Leve
 	if s.number == 0 && undecided == math.MaxInt64 && !s.hasFlag(without) {
 		unasked = predicate.Unasked{}
 	}
-	results, find, found := s.cfg.Predicates(b.Records(), levels, unasked)
+	results, find, found := s.cfg.Predicates(b.Records(), levels, s.under(), unasked)
 	for _, l := range verdict.Levels() { // the weakest first
 		for i, r := range results {
 			for _, v := range r.Violations {
@@ -165,6 +163,13 @@ func (s *segments) look(undecided int64, without fedFlags, levels []verdict.Leve
 		}
 	}
 	return results
+}
+
+// under is what a violation is judged under that rests on nothing that is forgotten.
+func (s *segments) under() (f Violation) {
+	f.Coverage, f.Tables = s.declared()
+	f.Repeats = !s.unique && (f.Coverage == record.CoveragePartial || len(f.Tables) > 0)
+	return f
 }
 
 // tellPredicates passes on what breaks levels, unless all that proves it is in what was told, and breaks the same
@@ -189,8 +194,9 @@ func (s *segments) tellPredicates(v verdict.Violation, find Find, found Found) {
 		return
 	}
 	s.count(results)
-	s.found = append(s.found, Violation{Violation: v, Coverage: record.CoverageComplete, Segment: s.number, Find: find,
-		Found: found})
+	f := s.under()
+	f.Violation, f.Segment, f.Find, f.Found = v, s.number, find, found
+	s.found = append(s.found, f)
 }
 
 // closePredicates judges the predicates of the last segment, once the input has ended, and puts what that says of

@@ -194,13 +194,18 @@ func (s *segments) open() {
 	clear(s.awaited)
 }
 
+// declared is the coverage that still holds, and the tables of which it is another one.
+func (s *segments) declared() (record.Coverage, record.Tables) {
+	if !s.complete {
+		return record.CoveragePartial, nil
+	}
+	return record.CoverageComplete, s.cfg.Tables
+}
+
 // newEngine makes an engine with the memory of the last one, which must not be used any
 // more; but not once it has room for much less, as the memory would stay.
 func (s *segments) newEngine() *incremental.Engine {
-	coverage := record.CoveragePartial
-	if s.complete {
-		coverage = record.CoverageComplete
-	}
+	coverage, tables := s.declared()
 	var expect incremental.Expect
 	if s.number > 0 && !s.cfg.Whole { // the one before was filled; the whole is so large that a segment of it hardly is
 		operations := int(s.stats.Operations/max(1, s.stats.Transactions) + 1)
@@ -225,7 +230,7 @@ func (s *segments) newEngine() *incremental.Engine {
 		}
 	}
 	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial,
-		Coverage: coverage, Clock: s.cfg.Clock,
+		Coverage: coverage, Tables: tables, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
 		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts,
 		Spacing: s.cfg.Spacing,
@@ -557,11 +562,11 @@ func (s *segments) tell(vs []verdict.Violation) {
 		f := Violation{Violation: v, Coverage: record.CoveragePartial, Segment: s.number, Find: s.shown}
 		switch {
 		case s.complete && s.engine.Complete(v):
-			f.Coverage = record.CoverageComplete
+			f.Coverage, f.Tables = s.declared()
 		case s.complete:
 			f.Torn = s.number > 0
 		}
-		f.Repeats = !s.unique && f.Coverage == record.CoveragePartial
+		f.Repeats = !s.unique && (f.Coverage == record.CoveragePartial || len(f.Tables) > 0)
 		s.found = append(s.found, f)
 	}
 }

@@ -69,7 +69,7 @@ func TestPredicatesThatHoldTooMuchAreNotJudged(t *testing.T) {
 	most := 0
 	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete, Initial: record.InitialAbsent,
 		Every: 10, MaxTransaction: 200, UniqueValues: true, Segment: 1000, Overlap: 100, Heavy: -1, BytesMax: 4_000_000}
-	cfg.Predicates = func(r *packed.Records, _ []verdict.Level, _ predicate.Unasked) ([]verdict.Result, func(int) Find, Found) {
+	cfg.Predicates = func(r *packed.Records, _ []verdict.Level, _ Violation, _ predicate.Unasked) ([]verdict.Result, func(int) Find, Found) {
 		most = max(most, r.Len())
 		return nil, nil, nil
 	}

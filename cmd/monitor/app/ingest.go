@@ -599,6 +599,9 @@ func differences(h *record.Header, c *config.Config) (out []string) {
 	if h.Coverage != nil {
 		differ("coverage", h.Coverage, c.Coverage)
 	}
+	if h.Tables != nil {
+		differ("partial_tables", h.Tables, c.Tables())
+	}
 	if h.UniqueValues != nil {
 		differ("unique_values", *h.UniqueValues, c.UniqueValues)
 	}

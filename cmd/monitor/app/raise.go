@@ -32,7 +32,14 @@ const alertMax = store.LimitBody - 64<<10
 
 // assume is what an alert is judged under.
 func (a *setting) assume(v *stream.Violation) judge.Assumptions {
-	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage,
+	tables := v.Tables
+	if v.Kind == verdict.ThinAirRead && predicate.IsRegister(v.Key) { // nobody can have written it, see there
+		if tables = maps.Clone(tables); tables == nil {
+			tables = record.Tables{}
+		}
+		tables[v.Key] = record.CoverageComplete
+	}
+	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage, Tables: tables,
 		MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: new(!v.Repeats)}
 }
 
@@ -44,7 +51,7 @@ const predicatesMax = 16
 const predicatesShare = 2 * searchedShare
 
 // predicates is stream.Config.Predicates.
-func (w *worker) predicates(records *packed.Records, levels []verdict.Level,
+func (w *worker) predicates(records *packed.Records, levels []verdict.Level, under stream.Violation,
 	unasked predicate.Unasked) ([]verdict.Result, func(i int) stream.Find, stream.Found) {
 	stop := func() verdict.Reason {
 		if w.stopping.Load() {
@@ -52,9 +59,13 @@ func (w *worker) predicates(records *packed.Records, levels []verdict.Level,
 		}
 		return verdict.NoReason
 	}
+	assume := w.assume(&under)
+	if !under.Repeats { // unless it shows that they do: what predicate writes wrote the stream does not see
+		assume.UniqueValues = nil
+	}
 	return judge.Question{Records: records, Levels: levels, Unasked: unasked, AnomaliesMax: predicatesMax, Stop: stop,
 		Conflicts: w.cfg.Solver.Conflicts, BytesMax: int(w.cfg.Memory / predicatesShare),
-		Assume: w.assume(&stream.Violation{Coverage: record.CoverageComplete})}.Part()
+		Assume: assume}.Part()
 }
 
 // raise makes alerts of what was found, one for all levels that an anomaly breaks, and

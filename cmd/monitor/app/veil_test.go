@@ -100,7 +100,7 @@ func TestSaltStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return v.Alert(record.InitialAny).Key("acct:1")
+		return v.Alert(record.InitialAny, nil).Key("acct:1")
 	}
 	own := key(func(*config.Config) {})
 	if again := key(func(*config.Config) {}); again != own {

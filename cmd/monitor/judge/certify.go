@@ -13,7 +13,7 @@ import (
 
 // Certificate is what package certificate calls the assumptions.
 func (a Assumptions) Certificate() certificate.Options {
-	return certificate.Options{Initial: a.Initial, Coverage: a.Coverage, Lossy: a.Lossy, Clock: a.Clock,
+	return certificate.Options{Initial: a.Initial, Coverage: a.Coverage, Tables: a.Tables, Lossy: a.Lossy, Clock: a.Clock,
 		Sessions: a.Sessions, MaxSkew: a.MaxSkew}
 }
 
@@ -28,7 +28,7 @@ func (a Assumptions) Of(txns []record.Transaction) (corrected Assumptions, missi
 // without is what can be assumed where so many transactions are missing.
 func (a Assumptions) without(missing int64) Assumptions {
 	if missing > 0 {
-		a.Coverage, a.Lossy = record.CoveragePartial, true
+		a.Coverage, a.Tables, a.Lossy = record.CoveragePartial, nil, true
 	}
 	return a
 }

@@ -137,7 +137,7 @@ func Check(q Question, h *report.History) error {
 	h.All = q.All
 	missing := q.Records.Summary().Missing
 	assume := q.Assume.without(missing)
-	if assume != q.Assume {
+	if missing > 0 && !(q.Assume.Coverage == record.CoveragePartial && q.Assume.Lossy) {
 		q.notes = append(q.notes, fmt.Sprintf("coverage was partial: by their sessions' seq, transactions are missing, "+
 			"%d at least", missing))
 	}
@@ -427,13 +427,13 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 		return q.round(w, h, tell)
 	}
 	find := lookup(q.plainer(w, results))
+	if unique := q.Assume.UniqueValues; q.Assume.someUnseen() && (unique == nil || !*unique) {
+		q.suppose(results, w.choices)
+	}
 	q.leave(results)
 	ofRC := q.unordered(results, w.choices)
 	q.claims(results)
-	if unique := q.Assume.UniqueValues; q.Assume.Coverage == record.CoveragePartial && (unique == nil || !*unique) {
-		q.suppose(results, w.choices)
-	}
-	doubtful := q.Assume.Coverage == record.CoveragePartial && !e.UnseenUnique()
+	doubtful := q.Assume.someUnseen() && !e.UnseenUnique()
 	if doubtful {
 		q.Assume.UniqueValues = new(bool) // it is false
 	}

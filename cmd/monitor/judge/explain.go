@@ -12,7 +12,6 @@ import (
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Results are the reports on levels, without anomalies. Times are the caller's.
@@ -242,8 +241,8 @@ func (x *explainer) guarantees(all []verdict.GuaranteeResult) []report.Guarantee
 func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup) alerts.Context {
 	return alerts.Context{
 		DB: db, Levels: levels,
-		Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
-		Repeats: a.Coverage == record.CoveragePartial && a.UniqueValues != nil && !*a.UniqueValues,
+		Initial: a.Initial, Coverage: a.Coverage, Tables: a.Tables, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
+		Repeats: a.someUnseen() && a.UniqueValues != nil && !*a.UniqueValues,
 		Lookup:  find, Judge: Evidence, Find: Found,
 	}
 }

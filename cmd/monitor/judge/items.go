@@ -3,8 +3,11 @@ package judge
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/certificate"
@@ -34,15 +37,9 @@ func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
 // them, if that can be done. Else the records stay as they are, which leaves predicates unjudged, and a note says why.
 func (q *Question) readItems() {
 	var err error
-	switch a := q.Assume.without(q.read.Missing); {
-	case a.Coverage != record.CoverageComplete:
-		err = fmt.Errorf("somebody unseen may have written rows, as coverage is partial")
-	case a.Initial != record.InitialAbsent:
-		err = fmt.Errorf("it is not known that there are no rows at first, as initial is %s and not absent", a.Initial)
-	default:
-		q.items, err = predicate.Read(q.Records.Transactions(), q.Unasked,
-			func() bool { return q.Stop() != verdict.NoReason })
-	}
+	a := q.Assume.without(q.read.Missing)
+	q.items, err = predicate.ReadPartly(q.Records.Transactions(), a.whole, q.Unasked,
+		func() bool { return q.Stop() != verdict.NoReason })
 	if err == nil && q.items.Supposed && q.Unasked.Any() {
 		err = errors.New("it is not known what predicate writes hit, or made of it, and not all that they may have met")
 	}
@@ -62,10 +59,33 @@ func (q *Question) readItems() {
 	if q.itemsMax > 0 {
 		q.items.Most = q.itemsMax
 	}
-	if !q.order() {
+	partly := q.items.Partly()
+	if len(partly) > 0 {
+		q.notes = append(q.notes, fmt.Sprintf("of %s it is judged which rows statements returned, not which they did not: "+
+			"somebody unseen may have written rows, or some may have been there at first (docs/soundness.md, coverage)",
+			english.OxfordWordSeries(partly, "and")))
+	}
+	if len(partly) > 0 || !q.order() {
 		q.items.Seed()
 		q.repack()
 	}
+	if impossible := q.items.Impossible(); len(impossible) > 0 {
+		q.Assume.Tables = maps.Clone(q.Assume.Tables)
+		if q.Assume.Tables == nil {
+			q.Assume.Tables = record.Tables{}
+		}
+		for _, register := range impossible {
+			q.Assume.Tables[register] = record.CoverageComplete
+		}
+	}
+}
+
+// whole tells whether all writes of a table's rows are known, and that there were none at first.
+func (a Assumptions) whole(table string) bool {
+	if c, named := a.Tables[table]; named {
+		return c == record.CoverageComplete
+	}
+	return a.Coverage == record.CoverageComplete && a.Initial == record.InitialAbsent
 }
 
 // order decides levels by an order of the transactions that explains all that predicates say, if one is found. true:
@@ -232,11 +252,32 @@ const waysMax, waysWork = 1 << 10, 1 << 20
 func (q *Question) leave(results []verdict.Result) {
 	for i, r := range results {
 		if q.items != nil && (q.items.Supposed && r.Outcome == verdict.Violated && !q.always(r.Level) ||
-			q.items.Unread != nil && r.Outcome == verdict.Satisfied) {
+			r.Outcome == verdict.Satisfied && (q.items.Unread != nil || !q.byRecorded(r.Level))) {
 			results[i] = q.open(r.Level)
 			results[i].Stats = r.Stats
 		}
 	}
+}
+
+// byRecorded tells whether what statements did not return, too, is explained by the recorded writers, where it is not
+// known that there are no others.
+func (q *Question) byRecorded(l verdict.Level) bool {
+	partly := q.items.Partly()
+	if len(partly) == 0 {
+		return true
+	}
+	q.Phase("judging " + l.String() + " by the recorded writers")
+	way := Question{Records: packed.Of(q.items.Txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts, AnomaliesMax: 1}
+	way.Assume.Tables = maps.Clone(q.Assume.Tables)
+	if way.Assume.Tables == nil {
+		way.Assume.Tables = record.Tables{}
+	}
+	for _, table := range partly {
+		way.Assume.Tables[table] = record.CoverageComplete
+	}
+	way.fillIn()
+	return way.items != nil && !way.items.Supposed && way.items.Unread == nil && way.whole([]verdict.Level{l}) == nil &&
+		way.only(l).Outcome == verdict.Satisfied
 }
 
 // claims has what breaks a level say of no other what is not known of it: predicate writes may have hit other rows, and

@@ -21,7 +21,8 @@ type Assumptions struct {
 	Sessions record.Sessions
 	Clock    record.Clock
 	Coverage record.Coverage
-	MaxSkew  int64 // nanoseconds
+	Tables   record.Tables // whose coverage is another one
+	MaxSkew  int64         // nanoseconds
 	// Lossy: coverage is partial because records are known to be missing, and any of them may
 	// be that of a second attempt.
 	Lossy bool
@@ -45,6 +46,9 @@ func (a Assumptions) Override(h record.Header) Assumptions {
 	if h.Coverage != nil {
 		a.Coverage = *h.Coverage
 	}
+	if h.Tables != nil {
+		a.Tables = h.Tables
+	}
 	if h.MaxSkew != nil {
 		a.MaxSkew = *h.MaxSkew
 	}
@@ -54,10 +58,15 @@ func (a Assumptions) Override(h record.Header) Assumptions {
 	return a
 }
 
+// someUnseen tells whether coverage is partial, or that of a table.
+func (a Assumptions) someUnseen() bool {
+	return a.Coverage == record.CoveragePartial || a.Tables.Has(record.CoveragePartial)
+}
+
 // Header states every assumption.
 func (a Assumptions) Header() record.Header {
 	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage,
-		MaxSkew: &a.MaxSkew, UniqueValues: a.UniqueValues}
+		Tables: a.Tables, MaxSkew: &a.MaxSkew, UniqueValues: a.UniqueValues}
 }
 
 // Levels applies the clock to what is asked: under enforce and database, si is read as
@@ -121,6 +130,7 @@ func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int
 		Levels:        levels,
 		Initial:       a.Initial,
 		Coverage:      a.Coverage,
+		Tables:        a.Tables,
 		Clock:         a.Clock,
 		Sessions:      a.Sessions,
 		MaxSkew:       a.MaxSkew,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestLevels(t *testing.T) {
 func TestOverride(t *testing.T) {
 	zero, skew := record.InitialZero, int64(5)
 	a := Assumptions{Coverage: record.CoveragePartial}.Override(record.Header{Initial: &zero, MaxSkew: &skew})
-	if want := (Assumptions{Initial: zero, Coverage: record.CoveragePartial, MaxSkew: 5}); a != want {
+	if want := (Assumptions{Initial: zero, Coverage: record.CoveragePartial, MaxSkew: 5}); !reflect.DeepEqual(a, want) {
 		t.Errorf("got %+v, want %+v", a, want)
 	}
 }

@@ -12,6 +12,22 @@ type set uint64
 func (s set) has(i int) bool { return s&(1<<i) != 0 }
 func (s set) with(i int) set { return s | 1<<i }
 
+// partial tells whether somebody unseen may have written a key.
+func (o *Options) partial(key string) bool {
+	if c, named := o.Tables.Of(key); named {
+		return c == record.CoveragePartial
+	}
+	return o.Coverage == record.CoveragePartial
+}
+
+// initial is what is known of what a key holds at first.
+func (o *Options) initial(key string) record.Initial {
+	if c, named := o.Tables.Of(key); named && c == record.CoverageComplete {
+		return record.InitialAbsent
+	}
+	return o.Initial
+}
+
 // history is what was recorded, prepared for the searches.
 type history struct {
 	txns []record.Transaction
@@ -24,6 +40,7 @@ type history struct {
 	writes   []set          // per transaction, the keys it writes or appends to
 	touches  []set          // per transaction, all its keys
 
+	partly map[string]bool // rows of tables with predicates of which not all writes are known
 	// unseen are, per key, the values that were read and that a transaction
 	// which was not seen may have written. Empty under complete coverage.
 	unseen [][]record.Value
@@ -37,7 +54,7 @@ type history struct {
 type growth struct{ from, to record.Value }
 
 func newHistory(txns []record.Transaction, opt Options) *history {
-	h := &history{txns: txns, opt: opt, keys: map[string]int{}}
+	h := &history{txns: txns, opt: opt, keys: map[string]int{}, partly: map[string]bool{}}
 	h.writes = make([]set, len(txns))
 	h.touches = make([]set, len(txns))
 	for i := range txns {
@@ -56,8 +73,8 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 			if op.Kind == record.Append {
 				h.grows = h.grows.with(h.keys[op.Key])
 			}
-			if isPredicate(&op) && (opt.Coverage != record.CoverageComplete || opt.Initial != record.InitialAbsent) {
-				panic("oracle: predicates are judged under complete coverage, and with no rows at first")
+			if isPredicate(&op) && !opt.partial(op.Key+":") && opt.initial(op.Key+":") != record.InitialAbsent {
+				panic("oracle: predicates are judged under partial coverage, or with no rows at first")
 			}
 		}
 	}
@@ -65,12 +82,22 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 	h.findEmpties()
 	h.unseen = make([][]record.Value, len(h.keys))
 	h.grown = make([][]growth, len(h.keys))
-	if opt.Coverage == record.CoveragePartial {
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			if isPredicate(&op) && opt.partial(op.Key+":") {
+				for _, key := range h.rows(&op) {
+					h.touches[i] = h.touches[i].with(h.keys[key])
+					h.mayHold(key)
+				}
+			}
+		}
+	}
+	if opt.Coverage == record.CoveragePartial || opt.Tables.Has(record.CoveragePartial) {
 		for i := range txns {
 			for _, op := range txns[i].Ops {
 				k := h.keys[op.Key]
 				switch {
-				case op.Kind != record.Read:
+				case op.Kind != record.Read, !opt.partial(op.Key):
 				case h.appended.has(k):
 					h.grow(k, op.Key, op.Value)
 				case h.mayBeUnseen(op.Key, op.Value) && !slices.Contains(h.unseen[k], op.Value):
@@ -109,7 +136,7 @@ func (h *history) findEmpties() {
 	for i := range h.txns {
 		for _, op := range h.txns[i].Ops {
 			if k := h.keys[op.Key]; op.Kind == record.Read && op.Value.Kind == record.KindList && op.Value.Text == "[]" &&
-				!changed.has(k) && h.opt.Coverage == record.CoverageComplete {
+				!changed.has(k) && !h.opt.partial(op.Key) {
 				h.empties[i] = h.empties[i].with(k)
 			}
 		}
@@ -128,7 +155,7 @@ func (h *history) take(all set) {
 
 // mayBeUnseen tells whether a transaction that was not seen may have written a value.
 func (h *history) mayBeUnseen(key string, v record.Value) bool {
-	return h.opt.UnseenDuplicates || !Made(h.txns, key, v)
+	return h.opt.UnseenDuplicates || !Made(h.txns, key, v) || v.IsNull() && h.partly[key]
 }
 
 // grow notes which unseen appends a list that was read shows.
@@ -162,6 +189,8 @@ func Made(txns []record.Transaction, key string, v record.Value) bool {
 		read, wrote := false, false
 		for _, op := range t.Ops {
 			switch {
+			case op.Kind == record.PredicateWrite && slices.Contains(hits(&op), key) && gave(&op) == v:
+				return true
 			case op.Key != key:
 			case op.Kind == record.Read:
 				read = read || !wrote && op.Value == v

@@ -14,6 +14,7 @@ import (
 type Options struct {
 	Initial  record.Initial
 	Coverage record.Coverage
+	Tables   record.Tables // whose coverage is another one
 	Sessions record.Sessions
 	Clock    record.Clock
 	MaxSkew  int64 // nanoseconds
@@ -32,6 +33,7 @@ func FromHeader(h record.Header) Options {
 	if h.Coverage != nil {
 		o.Coverage = *h.Coverage
 	}
+	o.Tables = h.Tables
 	if h.Sessions != nil {
 		o.Sessions = *h.Sessions
 	}

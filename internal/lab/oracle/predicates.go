@@ -101,3 +101,64 @@ func fits(op *record.Op, key string, v record.Value) bool {
 	}
 	return true
 }
+
+// mayHold notes what somebody unseen may have made of a row: that there is none, and of all contents that the
+// operations tell apart one that nobody is seen to have made. Rows of a table have the same columns, here v and w, with
+// small numbers.
+func (h *history) mayHold(key string) {
+	k := h.keys[key]
+	if h.partly[key] {
+		return
+	}
+	h.partly[key] = true
+	h.unseen[k] = append(h.unseen[k], record.Null)
+	told := map[string]bool{}
+	column := func(n int64) record.Value {
+		if n < 0 {
+			return record.Null
+		}
+		return record.Int(n)
+	}
+	for v := int64(-1); v <= 6; v++ {
+		for w := int64(-1); w <= 3; w++ {
+			row := record.ObjectOf(map[string]record.Value{"v": column(v), "w": column(w)})
+			if !h.mayBeUnseen(key, row) {
+				continue
+			}
+			var apart []byte
+			for _, t := range h.txns {
+				for _, op := range t.Ops {
+					same := op.Value == row && op.Key == key
+					if isPredicate(&op) && strings.HasPrefix(key, op.Key+":") {
+						same = fits(&op, key, row)
+					}
+					apart = fmt.Append(apart, same)
+				}
+			}
+			if !told[string(apart)] {
+				told[string(apart)] = true
+				h.unseen[k] = append(h.unseen[k], row)
+			}
+		}
+	}
+}
+
+// mayFind tells whether transaction t, if it finds a row to be that, may find in it what it says, as far as its
+// predicates go before it writes the row itself.
+func (h *history) mayFind(t, k int, v record.Value) bool {
+	for _, op := range h.txns[t].Ops {
+		if isPredicate(&op) {
+			for _, key := range h.rows(&op) {
+				if h.keys[key] == k && !fits(&op, key, v) {
+					return false
+				}
+			}
+		}
+		for _, key := range written(&op) {
+			if h.keys[key] == k {
+				return true
+			}
+		}
+	}
+	return true
+}

@@ -31,13 +31,13 @@ type state []cell
 
 func (h *history) initial() state {
 	s := make(state, len(h.keys))
-	for k := range s {
-		switch {
+	for key, k := range h.keys {
+		switch initial := h.opt.initial(key); {
 		case h.appended.has(k):
 			s[k] = cell{record.Null, known}
-		case h.opt.Initial == record.InitialAny:
+		case initial == record.InitialAny:
 			s[k] = cell{record.Null, open}
-		case h.opt.Initial == record.InitialZero:
+		case initial == record.InitialZero:
 			s[k] = cell{record.Int(0), known}
 		}
 	}
@@ -164,7 +164,7 @@ func (h *history) foreignCommits(t int, s state, busy set) []state {
 		}
 		for _, base := range out { // those made so far; range sees no later ones
 			for _, v := range h.unseen[k] {
-				if base[k] == (cell{v, foreign}) {
+				if base[k] == (cell{v, foreign}) || !h.mayFind(t, k, v) {
 					continue
 				}
 				n := base.clone()

@@ -395,7 +395,7 @@ func (t *topic) config() stream.Config {
 		Sessions: t.assume.Sessions, MaxSkew: time.Duration(t.assume.MaxSkew), MaxTransaction: time.Duration(t.longest), UniqueValues: t.unique || t.shown,
 		Every: 5, Segment: math.MaxInt32}
 	c.Order.Lateness = time.Duration(t.lateness)
-	c.Predicates = func(records *packed.Records, levels []verdict.Level, unasked predicate.Unasked) ([]verdict.Result, func(int) stream.Find, stream.Found) {
+	c.Predicates = func(records *packed.Records, levels []verdict.Level, _ stream.Violation, unasked predicate.Unasked) ([]verdict.Result, func(int) stream.Find, stream.Found) {
 		return judge.Question{Records: records, Levels: levels, Assume: t.assume, Unasked: unasked}.Part()
 	}
 	if t.spaced {
