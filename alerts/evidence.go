@@ -225,7 +225,8 @@ func header(v verdict.Violation, ctx Context, coverage record.Coverage, tables r
 	if ctx.Clock != record.ClockIgnore {
 		h.MaxSkew = new(ctx.MaxSkew)
 	}
-	if coverage == record.CoveragePartial || tables.Has(record.CoveragePartial) { // of a part that is cut out it can't be seen
+	// of a part that is cut out it can't be seen
+	if coverage == record.CoveragePartial || tables.Has(record.CoveragePartial) {
 		h.UniqueValues = new(!ctx.Repeats)
 	}
 	return h

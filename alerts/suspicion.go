@@ -96,8 +96,9 @@ func (a Alert) Explained(judge shrink.Judge, find Finder, budget Budget, most in
 		}
 		records[id] = &t
 	}
-	ctx := Context{DB: a.DB, Initial: *h.Initial, Coverage: *h.Coverage, Tables: h.Tables, Clock: *h.Clock, Sessions: *h.Sessions,
-		Repeats: !*h.UniqueValues, OneKey: s.OneKey,
+	ctx := Context{DB: a.DB, Initial: *h.Initial, Coverage: *h.Coverage, Tables: h.Tables, Clock: *h.Clock,
+		Sessions: *h.Sessions,
+		Repeats:  !*h.UniqueValues, OneKey: s.OneKey,
 		Judge: judge, Find: find, Budget: budget, Now: a.FirstSeen, Links: a.Links,
 		Lookup: func(id verdict.TxnID) (*record.Transaction, bool) { t, ok := records[id]; return t, ok }}
 	if h.MaxSkew != nil {

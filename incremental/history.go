@@ -251,7 +251,7 @@ func (h *history) reuse(old *history) {
 }
 
 func newHistory() *history {
-	return &history{freed: none, rare: map[cellID]otherWriters{},
+	return &history{opt: &Options{}, freed: none, rare: map[cellID]otherWriters{},
 		sessions: map[string]sessionID{}, stubs: none, first: none, listKeys: map[version.Key]*listKey{},
 		vouchers: map[ordinal]pendingRead{}, claims: map[version.Key][]pendingRead{}}
 }

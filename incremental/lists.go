@@ -154,7 +154,8 @@ func (r *resolver) judgeLists() {
 	}
 	for k := range version.Key(r.h.perKey.Len()) {
 		p := r.h.perKey.At(k)
-		if r.h.lossy(k) || r.h.initial(k) != record.InitialAny || !p.isListKey() || p.initial == none || r.h.isNothing(p.initial) {
+		if r.h.lossy(k) || r.h.initial(k) != record.InitialAny || !p.isListKey() || p.initial == none ||
+			r.h.isNothing(p.initial) {
 			continue
 		}
 		if r.g.plain { // no others are kept

@@ -28,8 +28,8 @@ func Verify(c *Certificate, txns []record.Transaction, opt Options) error {
 // Assumes tells whether the certificate was made under that; what the history shows is no part of it.
 func (c *Certificate) Assumes(opt Options) bool {
 	a, b := c.Assumed, opt
-	return a.Initial == b.Initial && a.Coverage == b.Coverage && maps.Equal(a.Tables, b.Tables) && a.Sessions == b.Sessions &&
-		a.Clock == b.Clock && a.MaxSkew == b.MaxSkew
+	return a.Initial == b.Initial && a.Coverage == b.Coverage && maps.Equal(a.Tables, b.Tables) &&
+		a.Sessions == b.Sessions && a.Clock == b.Clock && a.MaxSkew == b.MaxSkew
 }
 
 // matches checks that the certificate speaks of this history.

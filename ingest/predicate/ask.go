@@ -53,8 +53,8 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 	return true
 }
 
-// askReturned is ask in a table of which somebody unseen may have written rows: a row that was returned with all columns
-// is a read of it. One that can't match whatever its row held is a read of a register that nobody writes.
+// askReturned is ask in a table of which somebody unseen may have written rows: a row that was returned with all
+// columns is a read of it. One that can't match whatever its row held is a read of a register that nobody writes.
 func (h *History) askReturned(st *statement, n int, r *row) bool {
 	if n < 0 || st.saw(n) == nil {
 		return false

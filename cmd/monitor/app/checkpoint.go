@@ -111,7 +111,8 @@ func (a *setting) windowOf(db string, coverage record.Coverage, whole bool) (str
 		known = min(known, int64(c.Memory/knownShare))
 	}
 	return stream.Config{
-		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Tables: c.Tables(), Clock: c.Clock, UniqueValues: c.UniqueValues,
+		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Tables: c.Tables(), Clock: c.Clock,
+		UniqueValues:   c.UniqueValues,
 		UniqueAttempts: c.UniqueAttempts,
 		MaxSkew:        w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
 		BytesMax: searched, Whole: whole,

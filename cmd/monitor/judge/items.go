@@ -267,7 +267,8 @@ func (q *Question) byRecorded(l verdict.Level) bool {
 		return true
 	}
 	q.Phase("judging " + l.String() + " by the recorded writers")
-	way := Question{Records: packed.Of(q.items.Txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts, AnomaliesMax: 1}
+	way := Question{Records: packed.Of(q.items.Txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts,
+		AnomaliesMax: 1}
 	way.Assume.Tables = maps.Clone(q.Assume.Tables)
 	if way.Assume.Tables == nil {
 		way.Assume.Tables = record.Tables{}
