@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
@@ -168,15 +169,36 @@ func with(shown []report.Anomaly, a alerts.Alert) []report.Anomaly {
 	return append(shown, x)
 }
 
+// asked are the levels that are read as this one under the clock; alerts name them.
+func (w *worker) asked(level string) (out []string) {
+	for _, l := range verdict.Levels() {
+		if name.Effective(l, w.cfg.Clock).String() == level {
+			out = append(out, l.String())
+		}
+	}
+	return append(out, level)
+}
+
+// broken tells whether an alert says that a level is.
+func (w *worker) broken(level string) bool { return slices.ContainsFunc(w.asked(level), w.told.broken) }
+
 // carry puts into the results what was found: a level that was violated remains so,
 // whatever has been forgotten since, also if a run before this one found it. What is shown
 // are the alerts that were raised, so that whoever reads the report finds them in the store.
 func (w *worker) carry(results []report.Result) {
 	for i := range results {
 		r := &results[i]
-		found := w.totals.found[r.Level]
-		if len(found) > 0 || w.told.broken(r.Level) && r.Verdict != verdict.Violated.String() {
-			judge.Told(r, append([]report.Anomaly{}, found...))
+		found := []report.Anomaly{}
+		for _, level := range w.asked(r.Level) {
+			for _, x := range w.totals.found[level] {
+				same := func(y report.Anomaly) bool { return x.Same == y.Same }
+				if len(found) < anomaliesMax && !slices.ContainsFunc(found, same) {
+					found = append(found, x)
+				}
+			}
+		}
+		if len(found) > 0 || w.broken(r.Level) && r.Verdict != verdict.Violated.String() {
+			judge.Told(r, found)
 		}
 	}
 }
@@ -208,7 +230,8 @@ func (w *worker) recall(ctx context.Context, results []report.Result) error {
 		}
 		for i := range results {
 			r := &results[i]
-			if !slices.Contains(a.Breaks, r.Level) || !lacks(r) {
+			asked := w.asked(r.Level)
+			if !lacks(r) || !slices.ContainsFunc(a.Breaks, func(l string) bool { return slices.Contains(asked, l) }) {
 				continue
 			}
 			if r.Anomalies = with(slices.Clip(r.Anomalies), a); !lacks(r) {
@@ -227,7 +250,7 @@ func (w *worker) doubt(out []report.Result, results []verdict.Result) {
 	for i, v := range results {
 		r := &out[i]
 		if r.Verdict != verdict.Violated.String() || len(r.Anomalies) > 0 || all == 0 || w.totals.unproved[v.Level] > 0 ||
-			w.told.broken(r.Level) {
+			w.broken(r.Level) {
 			continue
 		}
 		n := w.totals.withheld[v.Level]
