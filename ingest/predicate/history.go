@@ -25,6 +25,7 @@ type History struct {
 
 	whole      func(table string) bool // nil: all
 	tables     map[string]*table       // those that predicates are about
+	within     map[string]bool         // what stands before a colon in their names
 	conditions map[string]*condition   // by the text in the record
 	columns    map[string]int          // of all tables, numbered
 	keys       map[string]*row         // rows by their keys; nil for keys of no such table
@@ -321,7 +322,7 @@ func ReadPartly(txns []record.Transaction, whole func(table string) bool, unaske
 }
 
 func newHistory(unasked Unasked, stop func() bool) *History {
-	return &History{unasked: unasked, stop: stop, Most: OperationsMax, tables: map[string]*table{},
+	return &History{unasked: unasked, stop: stop, Most: OperationsMax, tables: map[string]*table{}, within: map[string]bool{},
 		conditions: map[string]*condition{}, columns: map[string]int{}, keys: map[string]*row{},
 		shapes: map[string]*[]string{}, asked: map[question]bool{}}
 }
@@ -352,9 +353,13 @@ func (h *History) at(t, op int, err error) error {
 	return fmt.Errorf("transaction %s, operation %d: %w", h.Txns[t].ID, op, err)
 }
 
-// tableOf is the table that a key is a row of, or nil: keys are TABLE:ROW.
+// nameMax is how many bytes the name of a table that has predicates has at most: each key is tried for it.
+const nameMax = 1000
+
+// tableOf is the table that a key is a row of, or nil: keys are TABLE:ROW. There is one at most, as none is within
+// another.
 func (h *History) tableOf(key string) *table {
-	for i := range len(key) {
+	for i := range min(len(key), nameMax+1) {
 		if key[i] == ':' {
 			if t := h.tables[key[:i]]; t != nil {
 				return t
@@ -395,10 +400,25 @@ func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
 		}
 		h.conditions[where] = c
 	}
-	if h.tables[op.Key] == nil {
-		h.tables[h.kept(op.Key)] = &table{number: len(h.tables), partly: h.whole != nil && !h.whole(op.Key),
-			columns: map[string]bool{}, contents: map[string]*version{}, versions: []*version{nil}, all: map[*condition][]*row{}, ever: map[int]*index{}}
+	if h.tables[op.Key] != nil {
+		return nil
 	}
+	if len(op.Key) > nameMax {
+		return fmt.Errorf("the name of the table %.100q… has %d bytes, and %d are the most", op.Key, len(op.Key), nameMax)
+	}
+	name := h.kept(op.Key)
+	if h.within[name] || h.tableOf(name+":") != nil {
+		return fmt.Errorf("the table %.100q is within another one that has predicates, or that within it: whose row a key "+
+			"is can't be told", name)
+	}
+	for i := range len(name) {
+		if name[i] == ':' {
+			h.within[name[:i]] = true
+		}
+	}
+	h.tables[name] = &table{number: len(h.tables), partly: h.whole != nil && !h.whole(name),
+		columns: map[string]bool{}, contents: map[string]*version{}, versions: []*version{nil}, all: map[*condition][]*row{},
+		ever: map[int]*index{}}
 	return nil
 }
 
@@ -495,7 +515,8 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 			return nil, err
 		}
 	}
-	st.rows = slices.Clone(h.rows)
+	slices.Sort(h.rows)
+	st.rows = slices.Clone(slices.Compact(h.rows)) // one that is named twice was hit once
 	return st, nil
 }
 

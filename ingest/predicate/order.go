@@ -134,7 +134,7 @@ const (
 func (h *History) Order(rules Rules) []verdict.Event {
 	s := newSearch(h, rules)
 	s.extend()
-	if !s.run(nil) {
+	if !s.run(nil, true) {
 		return nil
 	}
 	return s.events()
@@ -146,8 +146,8 @@ func newSearch(h *History, rules Rules) *search {
 }
 
 // run goes on with the order, to its end or, if isDecided is not nil, as far as all are known that may have run beside
-// the one that ended first: until that one is not decided. false: it does not go on.
-func (s *search) run(isDecided func(t int) bool) bool {
+// the one that ended first: until that one is not decided or, unless it ends, few are open. false: it does not go on.
+func (s *search) run(isDecided func(t int) bool, ends bool) bool {
 	h := s.h
 	for steps := 0; s.undone > 0; steps++ {
 		if len(s.order) > s.most {
@@ -167,7 +167,7 @@ func (s *search) run(isDecided func(t int) bool) bool {
 		}
 		if isDecided != nil {
 			first := s.first()
-			if first == none || s.next == len(s.coming) && len(s.open) < s.least || !isDecided(int(first)) {
+			if first == none || !ends && s.next == len(s.coming) && len(s.open) < s.least || !isDecided(int(first)) {
 				return true
 			}
 		}
@@ -258,8 +258,7 @@ func (s *search) events() []verdict.Event {
 	}
 	started := make([][]verdict.Event, len(s.order)+1)
 	for _, e := range s.order {
-		ats := s.txns[e.Txn].ats
-		at := ats[len(ats)-1]
+		at := s.startOf(int32(e.Txn), none)
 		started[at] = append(started[at], verdict.Event{Txn: e.Txn})
 	}
 	out := make([]verdict.Event, 0, 2*len(s.order))
@@ -276,6 +275,14 @@ func (s *search) starts(t, at int32) {
 		s.who ^= sign(uint64(t)<<2 + 1)
 	}
 	x.at = at
+}
+
+// startOf is where a transaction that is in the order at a place has started.
+func (s *search) startOf(t, place int32) int32 {
+	if ats := s.txns[t].ats; s.rules.Starts {
+		return ats[len(ats)-1]
+	}
+	return place
 }
 
 // restarts notes where a transaction has started when the order ends at a place where it was before.

@@ -387,10 +387,10 @@ func TestRunning(t *testing.T) {
 					t.Fatal(err)
 				}
 				if behind.IntN(40) == 0 && holds {
-					holds = r.Extend(func(t int) bool { return t < i-300 })
+					holds = r.Extend(func(t int) bool { return t < i-300 }, false)
 				}
 			}
-			if holds = holds && r.Extend(nil) && r.Holds(); holds != (broken == 0) {
+			if holds = holds && r.Extend(nil, true) && r.Holds(); holds != (broken == 0) {
 				t.Errorf("%+v, with %d rows taken out: it holds: %v", c, broken, holds)
 			}
 		}

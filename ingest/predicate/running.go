@@ -24,6 +24,7 @@ type Running struct {
 	checked *walk
 	at      int       // how much of the order that has executed
 	wrote   [][]int32 // by table and row: who wrote it there, with starts
+	started []int32   // by transaction: how much of the order that had executed when what it found was compared, or none
 	broken  bool
 }
 
@@ -83,10 +84,11 @@ func (r *Running) Add(t *record.Transaction) error {
 }
 
 // Extend goes on with the order until the transaction that ended first of those that are not in it is not decided:
-// somebody may still come who ran beside it. nil: nobody comes any more. false: no order goes on, as far as was looked,
-// or what there is can't be judged; and so it stays.
-func (r *Running) Extend(isDecided func(t int) bool) bool {
-	if r.broken {
+// somebody may still come who ran beside it. nil: nobody comes any more. Unless it ends, it stops some transactions
+// before that; if it ends, none is added any more, and all of the order is looked at once more. false: no order goes on,
+// as far as was looked, or what there is can't be judged; and so it stays.
+func (r *Running) Extend(isDecided func(t int) bool, ends bool) bool {
+	if r.broken || r.at > r.s.floor { // it has ended: what has executed can't be taken back
 		return false
 	}
 	r.broken = true
@@ -104,15 +106,17 @@ func (r *Running) Extend(isDecided func(t int) bool) bool {
 		}
 	}
 	r.s.extend()
-	r.broken = !r.s.run(isDecided) || !r.check(r.s.floor)
+	r.broken = !r.s.run(isDecided, ends)
+	to := r.s.floor
+	if ends {
+		to = len(r.s.order)
+	}
+	r.broken = r.broken || !r.check(to)
 	return !r.broken
 }
 
-// Holds tells whether all are in the order that committed, and it explains all that they found. Nothing may be added
-// any more.
-func (r *Running) Holds() bool {
-	return !r.broken && r.s.undone == 0 && r.check(len(r.s.order))
-}
+// Holds tells, once it has ended, whether all are in the order that committed, and it explains all that they found.
+func (r *Running) Holds() bool { return !r.broken && r.s.undone == 0 }
 
 // check executes the order up to a place, and tells whether it explains what was found. What is behind it is forgotten.
 func (r *Running) check(to int) bool {
@@ -121,6 +125,7 @@ func (r *Running) check(to int) bool {
 	}
 	s, w := r.s, r.checked
 	w.grow()
+	r.started = append(r.started, slices.Repeat([]int32{none}, len(s.txns)-len(r.started))...)
 	starting := make([][]verdict.TxnID, to-r.at)
 	if s.rules.Starts {
 		note := func(t int32) {
@@ -153,13 +158,17 @@ func (r *Running) check(to int) bool {
 			if !s.txns[t].isUnasked && !w.explains(r.h.acts[t]) {
 				return false
 			}
+			r.started[t] = int32(r.at)
 		}
 		starting = starting[1:]
 		t := s.order[r.at].Txn
+		if r.started[t] != s.startOf(int32(t), int32(r.at)) {
+			return false // it has started elsewhere since
+		}
 		for row, v := range writes(r.h.acts[t]) {
 			if s.rules.Starts {
 				by := &r.wrote[row.of.number][row.number]
-				if ats := s.txns[t].ats; *by != none && *by >= ats[len(ats)-1] && *by != int32(r.at) {
+				if *by != none && *by >= r.started[t] && *by != int32(r.at) {
 					return false
 				}
 				*by = int32(r.at)

@@ -41,7 +41,7 @@ func (s *segments) lookAtTick(ends bool) {
 		return
 	}
 	if n := s.undecidedFrom(); ends || n >= next {
-		if s.looked = n; !s.explained(s.decidedBefore()) {
+		if s.looked = n; !s.explained(s.decidedBefore(), ends) {
 			s.look(s.decidedBefore(), toldOf, s.cfg.Levels)
 		}
 	}
@@ -64,8 +64,8 @@ func (s *segments) orderRules() (rules predicate.Rules, is bool) {
 
 // explained tells whether an order explains what predicates of the segment found, but for what ended at undecided or
 // later: then there is nothing to be told. It goes on where it was; where none was found one is looked for again, from
-// the first record on, when there are twice as many.
-func (s *segments) explained(undecided int64) bool {
+// the first record on, when there are twice as many. ends: with this the segment does.
+func (s *segments) explained(undecided int64, ends bool) bool {
 	if s.running == nil {
 		rules, is := s.orderRules()
 		if !is || len(s.fed) < s.resumes {
@@ -105,7 +105,7 @@ func (s *segments) explained(undecided int64) bool {
 	if undecided == math.MaxInt64 {
 		isDecided = nil
 	}
-	if !s.running.Extend(isDecided) {
+	if !s.running.Extend(isDecided, ends) {
 		return s.unexplained()
 	}
 	return true
@@ -205,7 +205,7 @@ func (s *segments) closePredicates(results []verdict.Result) []verdict.Result {
 	if !s.hasPredicates() {
 		return results
 	}
-	if s.explained(math.MaxInt64) && s.running.Holds() {
+	if s.explained(math.MaxInt64, true) && s.running.Holds() {
 		for i := range results {
 			if s.number == 0 && !s.hasFlag(toldOf) && results[i].Outcome == verdict.Unknown {
 				results[i] = verdict.Result{Level: results[i].Level, Outcome: verdict.Satisfied}

@@ -132,6 +132,40 @@ func TestWhatAWriteLeavesIsOfWhatItMet(t *testing.T) {
 	}
 }
 
+// TestHitTwice: a row that a predicate write names twice was hit once, and does not stand for one that it missed.
+func TestHitTwice(t *testing.T) {
+	absent := record.InitialAbsent
+	for hits, want := range map[string]string{`["t:1","t:2"]`: "satisfied", `["t:2","t:1","t:2"]`: "satisfied",
+		`["t:1"]`: "violated", `["t:1","t:1"]`: "violated", `["t:1","t:1","t:1"]`: "violated"} {
+		lines := `{"session":"a","status":"committed","ops":[["w","t:1",{"v":1}],["w","t:2",{"v":1}]]}
+{"session":"a","status":"committed","ops":[["wp",{"table":"t","where":"v == 1"},{"set":{"v":2}},` + hits + `]]}
+`
+		h, _ := judged(t, decoded(t, lines), record.Header{Initial: &absent})
+		for _, r := range h.Results {
+			if r.Level == "si" && r.Verdict != want {
+				t.Errorf("%s: %s, want %s", hits, r.Verdict, want)
+			}
+		}
+	}
+}
+
+// TestTablesWithin: of a key that may be a row of two tables nothing is said, whichever of them is named first.
+func TestTablesWithin(t *testing.T) {
+	absent := record.InitialAbsent
+	written := `{"session":"a","status":"committed","ops":[["w","a:b:1",{"v":1}]]}` + "\n"
+	inner := `{"session":"a","status":"committed","ops":[["rp",{"table":"a:b","where":"v == 1"},{}]]}` + "\n"
+	outer := `{"session":"a","status":"committed","ops":[["rp",{"table":"a","where":"v == 2"},{}]]}` + "\n"
+	for lines, want := range map[string]string{written + inner: "violated", written + outer: "satisfied",
+		written + inner + outer: "unknown", written + outer + inner: "unknown"} {
+		h, _ := judged(t, decoded(t, lines), record.Header{Initial: &absent})
+		for _, r := range h.Results {
+			if r.Level == "si" && r.Verdict != want {
+				t.Errorf("%s: %s, want %s", lines, r.Verdict, want)
+			}
+		}
+	}
+}
+
 // TestStopBesidePredicates: whenever it is stopped, what is told of predicates has the records that show it; and one level
 // that has had its share of the time leaves to the others records of all that is asked for.
 func TestStopBesidePredicates(t *testing.T) {
