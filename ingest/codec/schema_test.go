@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -90,6 +91,15 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%s is refused", line)
 		}
 	}
+	var fields struct{ Properties map[string]any }
+	text, err := os.ReadFile("../../docs/record.schema.json")
+	if err != nil || json.Unmarshal(text, &fields) != nil {
+		t.Fatal(err)
+	}
+	if want, got := slices.Sorted(slices.Values(recordForm.fields)), slices.Sorted(maps.Keys(fields.Properties)); !slices.Equal(want, got) {
+		t.Errorf("a record has %q, the schema %q", want, got)
+	}
+	names := slices.Concat(recordForm.fields, predicateForm.fields, []string{"x", "hit"})
 	draw, refused := rand.New(rand.NewPCG(*drawn.First, 0)), 0
 	for range race.Few(5_000, 100_000) {
 		var v any
@@ -98,7 +108,7 @@ func TestSchema(t *testing.T) {
 		if err := d.Decode(&v); err != nil {
 			t.Fatal(err)
 		}
-		line, err := json.Marshal(mutated(draw, v))
+		line, err := json.Marshal(mutated(draw, names, v))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,8 +153,8 @@ var others = []any{nil, "", "r", "wp", "x\x00", "committed", json.Number("-1"), 
 	[]any{}, []any{"r", "k", nil}, []any{"wp", map[string]any{"table": "t", "where": "true"}, map[string]any{}, []any{"t:1"}},
 	map[string]any{}, map[string]any{"table": "t", "where": "true"}, map[string]any{"hit": []any{}}}
 
-// mutated is a value with something in it removed, added or replaced.
-func mutated(draw *rand.Rand, v any) any {
+// mutated is a value with something in it removed, replaced, or added by one of the names.
+func mutated(draw *rand.Rand, fields []string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		names := slices.Sorted(func(yield func(string) bool) {
@@ -156,7 +166,7 @@ func mutated(draw *rand.Rand, v any) any {
 		})
 		switch n := draw.IntN(10); {
 		case n == 0:
-			v[[]string{"db", "node", "statements", "seq", "x", "id", "start", "end", "where"}[draw.IntN(9)]] = others[draw.IntN(len(others))]
+			v[fields[draw.IntN(len(fields))]] = others[draw.IntN(len(others))]
 			return v
 		case len(names) == 0 || n == 1:
 		case n == 2:
@@ -164,7 +174,7 @@ func mutated(draw *rand.Rand, v any) any {
 			return v
 		default:
 			name := names[draw.IntN(len(names))]
-			v[name] = mutated(draw, v[name])
+			v[name] = mutated(draw, fields, v[name])
 			return v
 		}
 	case []any:
@@ -176,7 +186,7 @@ func mutated(draw *rand.Rand, v any) any {
 			return slices.Delete(v, 0, 1)
 		default:
 			i := draw.IntN(len(v))
-			v[i] = mutated(draw, v[i])
+			v[i] = mutated(draw, fields, v[i])
 			return v
 		}
 	}
