@@ -24,6 +24,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/lab/fetched"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // program is an application of examples.
@@ -124,6 +125,8 @@ func (p *program) address(addr, isolation string) string {
 // Applications in other languages record what they do, while a proxy does the same of them. Both say the same, and as many
 // transactions as PostgreSQL has counted: satisfied where it is serializable, and lost updates where it is not.
 func TestDrivers(t *testing.T) {
+	race.SkipBeforeCI(t)
+	t.Parallel()
 	p := databases.StartPostgres(t)
 	super := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
 	const each = 25
@@ -183,6 +186,8 @@ func TestDrivers(t *testing.T) {
 // An application whose connection breaks before its COMMIT is answered does not know what became of that, and says so,
 // though it was carried out.
 func TestUnanswered(t *testing.T) {
+	race.SkipBeforeCI(t)
+	t.Parallel()
 	p := databases.StartPostgres(t)
 	super := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
 	for _, app := range programs {
@@ -259,6 +264,8 @@ func copied(to io.Writer, from io.Reader, f func([]byte) bool) {
 
 // What SQLAlchemy's sessions do is recorded, or dropped where it is not known.
 func TestSessions(t *testing.T) {
+	race.SkipBeforeCI(t)
+	t.Parallel()
 	p := databases.StartPostgres(t)
 	app := programs[slices.IndexFunc(programs, func(p program) bool { return p.name == "sqlalchemy" })]
 	env := app.install(t)

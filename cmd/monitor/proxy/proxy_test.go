@@ -196,6 +196,7 @@ end;
 // pgbench, which knows nothing of the proxy, in all its modes: as many transactions as PostgreSQL has counted, satisfied where it is
 // serializable, and lost updates where it is not.
 func TestPgbench(t *testing.T) {
+	t.Parallel()
 	p := databases.StartPostgres(t)
 	script := filepath.Join(t.TempDir(), "script.sql")
 	if err := os.WriteFile(script, []byte(readThenWrite), 0o600); err != nil {
@@ -247,6 +248,7 @@ func TestPgbench(t *testing.T) {
 
 // What is no statement passes too: cancel requests, refusals, and what is said where there is no PostgreSQL.
 func TestPasses(t *testing.T) {
+	t.Parallel()
 	p := databases.StartPostgres(t)
 	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
 	s := stand(t, url, nil)
@@ -331,6 +333,7 @@ func TestPasses(t *testing.T) {
 
 // Clients may use TLS, and need not. What they ask for is recorded with what it read and wrote, without its literals.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	p := databases.StartPostgres(t)
 	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
 	shown := httptest.NewUnstartedServer(nil)
@@ -376,6 +379,7 @@ func TestTLS(t *testing.T) {
 // A client without TLS logs in by a password at a PostgreSQL that the proxy reaches under TLS: libpq would take the offer
 // of SCRAM bound to TLS, which is not its own, for an attack.
 func TestPasswordBehindTLS(t *testing.T) {
+	t.Parallel()
 	p := databases.StartPostgres(t)
 	own := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
 	c, err := pgx.Connect(t.Context(), own)
@@ -508,6 +512,7 @@ func (s *said) wants(t *testing.T, ended <-chan error, pattern string) string {
 
 // What is not understood is told when it comes first, with what follows, and counted in the metrics by its text without literals.
 func TestExplains(t *testing.T) {
+	t.Parallel()
 	p := databases.StartPostgres(t)
 	if err := p.Do(t.Context(), "canary", "create table a (id int primary key, n int)", "insert into a values (1, 5)"); err != nil {
 		t.Fatal(err)
