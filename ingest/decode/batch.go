@@ -37,8 +37,12 @@ type Batch struct {
 	// Events are what happened around, as messages say; Unmarshal leaves it nil.
 	Events []record.Event
 
+	// Logged is how many records were given their place in the database's log by a change stream, and Unlogged how many
+	// waited for it in vain; Unmarshal leaves them 0.
+	Logged, Unlogged int
+
 	// Rejected are the messages that are no records; Unmarshal leaves it nil. Lost
-	// is how many there are.
+	// is how many may have been records.
 	Rejected []Rejected
 	Lost     int
 

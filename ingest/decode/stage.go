@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -47,6 +48,9 @@ type Options struct {
 	WaitingMax int64
 	// Mapping says where records are in JSON of another form; nil: it is as codec has it.
 	Mapping *codec.Mapping
+	// LogWait is how long a record waits at most for the change that says where in the database's log it is, and
+	// half of how long a change waits for its record. Default LogWaitDefault.
+	LogWait time.Duration
 	// Assembly bounds what waits of transactions that are told in events.
 	Assembly assemble.Options
 
@@ -81,6 +85,7 @@ type Stage struct {
 	last  []*Batch // to be handed out before err
 	err   error
 	join  joiner
+	logs  logs
 }
 
 // job is a part of a batch on its way.
@@ -92,9 +97,10 @@ type job struct {
 	parts  *shared
 	done   chan struct{} // closed when a worker has set what follows
 
-	out    *Batch
-	events []event
-	latest int64 // of the messages' times
+	out     *Batch
+	events  []event
+	changes []logChange
+	latest  int64 // of the messages' times
 	// replaced: the input ends with these messages, and next is an offset in another one.
 	replaced bool
 	err      error // of the source: there is no batch
@@ -106,7 +112,8 @@ func New(src source.Source, opts Options) *Stage {
 	opts.complete()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Stage{opts: opts, cancel: cancel, queue: make(chan *job, opts.QueueMax), work: make(chan *job),
-		room: semaphore.NewWeighted(opts.WaitingMax), join: newJoiner(&opts)}
+		room: semaphore.NewWeighted(opts.WaitingMax), join: newJoiner(&opts),
+		logs: newLogs(&opts)}
 	s.running.Go(func() { s.read(ctx, src) })
 	for range opts.Workers {
 		s.running.Go(func() {
@@ -126,6 +133,7 @@ func (o *Options) complete() {
 	o.BytesMax = cmp.Or(max(o.BytesMax, 0), BytesMaxDefault)
 	o.QueueMax = cmp.Or(max(o.QueueMax, 0), QueueMaxDefault)
 	o.WaitingMax = cmp.Or(max(o.WaitingMax, 0), WaitingMaxDefault)
+	o.LogWait = cmp.Or(max(o.LogWait, 0), LogWaitDefault)
 }
 
 // read reads the source until it ends or ctx does.
@@ -238,8 +246,18 @@ func (s *Stage) Read(ctx context.Context) (*Batch, error) {
 	}
 }
 
-// next is Read for one job; the batch is nil if there is nothing in it that is not known.
+// next is Read for one job; the batch is nil if there is nothing in it that is not known, or it waits for its place in
+// the log.
 func (s *Stage) next(ctx context.Context) (*Batch, error) {
+	if b := s.logs.next(time.Now(), false); b != nil {
+		return b, nil
+	}
+	var due <-chan time.Time
+	if at, waits := s.logs.due(); waits {
+		timer := time.NewTimer(time.Until(at))
+		defer timer.Stop()
+		due = timer.C
+	}
 	if s.first == nil {
 		select {
 		case j, ok := <-s.queue:
@@ -248,12 +266,16 @@ func (s *Stage) next(ctx context.Context) (*Batch, error) {
 				return nil, s.err
 			}
 			s.first = j
+		case <-due:
+			return nil, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 	select {
 	case <-s.first.done:
+	case <-due:
+		return nil, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -261,17 +283,27 @@ func (s *Stage) next(ctx context.Context) (*Batch, error) {
 	s.first = nil
 	if s.err = j.err; s.err != nil {
 		if errors.Is(s.err, io.EOF) {
-			s.last = s.join.close()
+			for b := s.logs.next(time.Now(), true); b != nil; b = s.logs.next(time.Now(), true) {
+				s.last = append(s.last, b)
+			}
+			s.last = append(s.last, s.join.close()...)
 		}
 		return nil, nil
 	}
 	s.err = s.join.finish(j)
 	s.room.Release(j.weight)
 	s.waiting.Add(-j.weight)
-	if s.err != nil || j.out.Next < j.seen && j.out.Len() == 0 {
+	if s.err != nil {
 		return nil, s.err
 	}
-	return j.out, nil
+	now := time.Now()
+	for i := range j.changes {
+		s.logs.change(j.out, &j.changes[i], now)
+	}
+	if j.out.Next >= j.seen || j.out.Len() > 0 {
+		s.logs.take(j.out, now)
+	}
+	return nil, nil
 }
 
 // Waiting is how many batches wait to be decoded or read, and how many bytes they

@@ -7,6 +7,7 @@ import (
 	"mime"
 
 	"github.com/isowatch/isowatch/ingest/assemble"
+	"github.com/isowatch/isowatch/ingest/change"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/codec/protobuf"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -77,6 +78,15 @@ func (w *worker) message(j *job, m *source.Message) {
 	b, again := j.out, m.Pos.Offset < j.seen
 	if !again {
 		b.Bytes += sizeOf(m)
+	}
+	if m.Oversize == 0 && !w.isMapped && change.Is(m.Value) {
+		switch c, ok, err := change.Decode(m.Value); {
+		case err != nil && !again:
+			b.reject(m, err) // it may have been meant as a record
+		case ok:
+			j.changes = append(j.changes, logChange{c, m.Pos})
+		}
+		return
 	}
 	if m.Oversize == 0 && !w.isMapped && codec.IsWorldEvent(m.Value) {
 		switch e, err := codec.DecodeWorldEvent(m.Value, 0); {
@@ -154,13 +164,18 @@ func name(c *packed.Chunk, pos record.Position, scratch []byte) []byte {
 	return scratch
 }
 
-// reject makes m a dead letter.
+// reject makes m, which may have been a record, a dead letter.
 func (b *Batch) reject(m *source.Message, err error) {
+	b.setAside(m, err)
+	b.Lost++
+}
+
+// setAside makes m a dead letter.
+func (b *Batch) setAside(m *source.Message, err error) {
 	e := reject.From(err)
 	if e == nil {
 		panic(fmt.Sprintf("decode: can't happen, because formats have no other errors: %T at %v: %v", err, m.Pos, err))
 	}
 	e.Pos = m.Pos
 	b.Rejected = append(b.Rejected, Rejected{Err: e, Value: bytes.Clone(m.Value), Size: sizeOf(m)})
-	b.Lost++
 }

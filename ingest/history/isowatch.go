@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/isowatch/isowatch/ingest/change"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
@@ -23,7 +24,7 @@ func looksIsowatch(head []byte) bool {
 	if len(line) == 0 || line[0] != '{' {
 		return false
 	}
-	return codec.IsWorldEvent(line) || slices.ContainsFunc([]string{`"session"`, `"ops"`, `"db"`, `"history"`},
+	return codec.IsWorldEvent(line) || change.Is(line) || slices.ContainsFunc([]string{`"session"`, `"ops"`, `"db"`, `"history"`},
 		func(field string) bool { return bytes.Contains(line, []byte(field)) })
 }
 
@@ -49,6 +50,7 @@ type batch struct {
 	records *packed.Part
 	lines   []int64 // of the records
 	events  []record.Event
+	changes []change.Change
 	header  *record.Header
 	err     error
 }
@@ -85,11 +87,12 @@ func readIsowatch(in *input) ([]History, error) {
 			continue // only to let the others end
 		}
 		b := <-done
-		if err = b.err; err != nil {
-			close(quit)
-			continue
+		if err = b.err; err == nil {
+			err = all.add(b)
 		}
-		all.add(b)
+		if err != nil {
+			close(quit)
+		}
 	}
 	running.Wait()
 	if err != nil {
@@ -226,6 +229,17 @@ func decode(in *input, d *codec.Decoder, c chunk, records *packed.Chunk) (b batc
 			b.events = append(b.events, e)
 			continue
 		}
+		if change.Is(text) {
+			c, ok, err := change.Decode(text)
+			if err != nil {
+				b.err = in.located(err, line, at)
+				return b
+			}
+			if ok {
+				b.changes = append(b.changes, c)
+			}
+			continue
+		}
 		if len(b.lines) == cap(b.lines) { // by the size of lines so far
 			more := 1 + len(data)/max(64, int(offset-c.offset)/(len(b.lines)+1))
 			b.lines = slices.Grow(b.lines, more+more/16)
@@ -257,16 +271,23 @@ type read struct {
 	records packed.Builder
 	lines   []int64
 	events  []record.Event
+	log     change.Book
 	header  record.Header
 }
 
-func (r *read) add(b batch) {
+func (r *read) add(b batch) error {
 	r.records.Append(b.records)
 	r.lines = append(r.lines, b.lines...)
 	r.events = append(r.events, b.events...)
 	if b.header != nil {
 		r.header = *b.header
 	}
+	for _, c := range b.changes {
+		if err := r.log.Add(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // histories makes a history per database, in the order of their first records.
@@ -276,6 +297,11 @@ func (r *read) histories(in *input) ([]History, error) {
 	records := r.records.Records()
 	if records.Len() == 0 {
 		return nil, in.reject(reject.EmptyInput, "there is no transaction in the file")
+	}
+	for i, x := range records.Logged() {
+		if x.LSN == 0 && x.XID != "" {
+			x.LSN = r.log.LSN(records.At(i).DB, x.XID)
+		}
 	}
 	if records.Summary().Regular {
 		return []History{{File: in.name, Format: isowatchFormat, DB: records.At(0).DB, Header: r.header,

@@ -277,6 +277,12 @@ func (in *ingest) count(b *decode.Batch, now int64) {
 	}
 	in.metrics.records.Add(float64(b.Len() + len(b.Rejected)))
 	in.metrics.bytes.Add(float64(b.Bytes))
+	in.metrics.logged.WithLabelValues("yes").Add(float64(b.Logged))
+	in.metrics.logged.WithLabelValues("no").Add(float64(b.Unlogged))
+	if b.Unlogged > 0 && in.once("unlogged") {
+		in.log.Warn().Int("records", b.Unlogged).Stringer("waited", in.cfg.Window.Lateness).
+			Msg("records name their transaction, and no change stream told in time where the database's log has it")
+	}
 	in.metrics.sourceLag.WithLabelValues(strconv.Itoa(b.Partition)).Set(float64(b.Lag))
 	in.keeper.hear(b.Events)
 	for _, g := range b.Gaps {
@@ -533,6 +539,7 @@ func (a *App) newStage(src source.Source, s *previousRun) *decode.Stage {
 	return decode.New(src, decode.Options{
 		RecordsMax: a.tuning.records,
 		Mapping:    mapping(a.cfg.Source.Mapping),
+		LogWait:    a.cfg.Window.Lateness,
 		Assembly:   assemble.Options{MaxTransaction: int64(a.cfg.Window.MaxTransaction)},
 		OnHeader:   a.header,
 		Offsets:    s.resume,

@@ -28,6 +28,7 @@ type metrics struct {
 	records       prometheus.Counter
 	bytes         prometheus.Counter
 	rejected      *prometheus.CounterVec // reason
+	logged        *prometheus.CounterVec // found
 	events        prometheus.Counter
 	eventsDropped prometheus.Counter
 	gaps          *prometheus.CounterVec // kind

@@ -1,0 +1,252 @@
+package debezium_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/lab/debezium"
+	"github.com/isowatch/isowatch/internal/lab/realkafka"
+	"github.com/isowatch/isowatch/internal/lab/rig"
+	"github.com/isowatch/isowatch/internal/servers"
+)
+
+// The load: few rows, which get few values, most of them written blindly.
+const (
+	sessions = 16
+	each     = 150
+	rows     = 30
+	values   = 3
+)
+
+// Clients write values that repeat, without looking, at a PostgreSQL that keeps them serializable, and record that
+// without times. Beside Debezium's events, in the same topic, that is decided; alone it is left open.
+func TestChangesDecide(t *testing.T) {
+	ctx := t.Context()
+	pg := postgres(t)
+	broker := realkafka.Start(t)
+	for _, topic := range []string{"both", "records"} {
+		broker.CreateTopic(t, topic, 3, nil)
+	}
+	url := "postgres://postgres@" + pg.Primary.Addr + "/canary?sslmode=disable"
+	if err := pg.Do(ctx, "canary", "create table kv (k int primary key, v int not null)",
+		fmt.Sprintf("insert into kv select k, 0 from generate_series(0, %d) k", rows-1)); err != nil {
+		t.Fatal(err)
+	}
+	stream(t, pg, broker.Addr(), "both")
+	await(t, "Debezium's slot", func() bool {
+		return number(t, url, "select count(*) from pg_replication_slots where active") == 1
+	})
+	records := load(t, url)
+	last := number(t, url, "select pg_current_wal_lsn() - '0/0'::pg_lsn")
+	await(t, "the end of the log", func() bool {
+		return number(t, url, "select max(confirmed_flush_lsn - '0/0'::pg_lsn) from pg_replication_slots") >= last
+	})
+	for _, topic := range []string{"both", "records"} {
+		send(t, broker.Addr(), topic, records)
+	}
+	monitor, err := rig.Build(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for topic, want := range map[string]string{"both": "satisfied", "records": "unknown"} {
+		if got := verdict(t, monitor, broker.Addr(), topic); got != want {
+			t.Errorf("%s: %s, want %s", topic, got, want)
+		}
+	}
+}
+
+// postgres starts one whose log can be decoded.
+func postgres(t *testing.T) *servers.Postgres {
+	dir, err := os.MkdirTemp("", "isowatch-server-") // t.TempDir's can't be entered by another account
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	pg, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{Settings: []string{"wal_level = logical"}})
+	if errors.As(err, new(*servers.MissingError)) && os.Getenv("CI") == "" {
+		t.Skip("SKIPPED: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pg.Close)
+	return pg
+}
+
+// stream starts Debezium.
+func stream(t *testing.T, pg *servers.Postgres, brokers, topic string) {
+	classPath, err := debezium.Install(t.Context())
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skip("SKIPPED, Debezium can't be run here: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(pg.Primary.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := debezium.Command(context.WithoutCancel(t.Context()), classPath, brokers, topic, "name=shop",
+		"connector.class=io.debezium.connector.postgresql.PostgresConnector", "plugin.name=pgoutput", "topic.prefix=shop",
+		"database.hostname="+host, "database.port="+port, "database.user=postgres", "database.password=x",
+		"database.dbname=canary", "table.include.list=public.kv", "publication.autocreate.mode=filtered",
+		"snapshot.mode=initial", "provide.transaction.metadata=true", "tombstones.on.delete=false",
+		"offset.storage=org.apache.kafka.connect.storage.FileOffsetBackingStore",
+		"offset.storage.file.filename="+filepath.Join(t.TempDir(), "offsets"), "offset.flush.interval.ms=100")
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("Debezium: %s", said.String())
+		}
+	})
+}
+
+// load has all sessions at work, and returns what they recorded.
+func load(t *testing.T, url string) []record.Transaction {
+	var out []record.Transaction
+	var mu sync.Mutex
+	var working sync.WaitGroup
+	for s := range sessions {
+		working.Go(func() {
+			c, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close(t.Context())
+			rng := rand.New(rand.NewPCG(1, uint64(s)))
+			for seq := range each {
+				x, err := transaction(t.Context(), c, rng)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				x.Session, x.Seq, x.HasSeq = "s"+strconv.Itoa(s), int64(seq+1), true
+				x.ID = fmt.Sprintf("%s#%d", x.Session, x.Seq)
+				mu.Lock()
+				out = append(out, x)
+				mu.Unlock()
+			}
+		})
+	}
+	working.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return out
+}
+
+// transaction reads a row and writes two others.
+func transaction(ctx context.Context, c *pgx.Conn, rng *rand.Rand) (record.Transaction, error) {
+	x := record.Transaction{DB: record.DefaultDB, Status: record.Aborted}
+	tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable})
+	if err != nil {
+		return x, err
+	}
+	defer tx.Rollback(ctx)
+	keys := rng.Perm(rows)[:3]
+	err = func() error {
+		var v int64
+		if err := tx.QueryRow(ctx, "select pg_current_xact_id()::text").Scan(&x.XID); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, "select v from kv where k = $1", keys[0]).Scan(&v); err != nil {
+			return err
+		}
+		x.Ops = append(x.Ops, record.Op{Kind: record.Read, Key: strconv.Itoa(keys[0]), Value: record.Int(v)})
+		for _, k := range keys[1:] {
+			v := 1 + rng.Int64N(values)
+			if _, err := tx.Exec(ctx, "update kv set v = $1 where k = $2", v, k); err != nil {
+				return err
+			}
+			x.Ops = append(x.Ops, record.Op{Kind: record.Write, Key: strconv.Itoa(k), Value: record.Int(v)})
+		}
+		return tx.Commit(ctx)
+	}()
+	var refused *pgconn.PgError
+	switch {
+	case err == nil:
+		x.Status = record.Committed
+	case !errors.As(err, &refused) || !strings.HasPrefix(refused.Code, "40"):
+		return x, err
+	}
+	return x, nil
+}
+
+func number(t *testing.T, url, query string) (n int64) {
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	if err := c.QueryRow(t.Context(), query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s did not come within a minute", what)
+		}
+	}
+}
+
+func send(t *testing.T, broker, topic string, records []record.Transaction) {
+	p, err := kafka.OpenProducer(t.Context(), kafka.ProducerOptions{Connection: kafka.Connection{Brokers: []string{broker}}, Topic: topic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for i := range records {
+		if err := p.Send(t.Context(), source.Message{Key: []byte(records[i].Session), Value: codec.AppendJSON(nil, &records[i])}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// verdict is what `monitor run` says of a topic.
+func verdict(t *testing.T, monitor, broker, topic string) string {
+	cmd := exec.CommandContext(t.Context(), monitor, "run", "--until-end", "--brokers", broker, "--topic", topic, "--level", "ser",
+		"--store", filepath.Join(t.TempDir(), "store"), "--listen", "", "--output", "json", "--set", "coverage=complete",
+		"--set", "initial=zero", "--set", "unique_values=false", "--set", "solver.conflicts=1000")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var said struct {
+		Results []struct{ Verdict string }
+	}
+	if json.Unmarshal(stdout.Bytes(), &said) != nil || len(said.Results) != 1 {
+		t.Fatalf("%s: %v: %s %s", topic, err, stdout.String(), stderr.String())
+	}
+	t.Logf("%s: %s", topic, stdout.String())
+	return said.Results[0].Verdict
+}
