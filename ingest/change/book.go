@@ -33,8 +33,13 @@ func (b *Book) Add(c Change) error {
 	return nil
 }
 
-// Drop forgets a change.
-func (b *Book) Drop(c Change) { delete(b.lsns, place{c.DB, c.XID}) }
+// Drop forgets a change, and tells whether it was there.
+func (b *Book) Drop(c Change) bool {
+	at := place{c.DB, c.XID}
+	_, was := b.lsns[at]
+	delete(b.lsns, at)
+	return was
+}
 
 // LSN is where a transaction of a history committed, or 0. A history without a name is of the only database there is.
 func (b *Book) LSN(db, xid string) int64 {

@@ -40,6 +40,8 @@ type Batch struct {
 	// Logged is how many records were given their place in the database's log by a change stream, and Unlogged how many
 	// waited for it in vain; Unmarshal leaves them 0.
 	Logged, Unlogged int
+	// Unrecorded is how many transactions a change stream told of, of which no record came in time; Unmarshal leaves it 0.
+	Unrecorded int
 
 	// Rejected are the messages that are no records; Unmarshal leaves it nil. Lost
 	// is how many may have been records.

@@ -19,9 +19,12 @@ type logs struct {
 	// shelves are the changes that are kept, the oldest first, by partition; kept is how many.
 	shelves map[int][]kept
 	kept    int
-	held    []*heldBatch // in the order in which they were read
-	bytes   int64        // of these
-	waiting map[string][]*waits
+	told    map[string]bool // of the changes that are kept, by XID: a record was of it
+	// unrecorded is how many changes have gone of which no record was, since the last batch.
+	unrecorded int
+	held       []*heldBatch // in the order in which they were read
+	bytes      int64        // of these
+	waiting    map[string][]*waits
 	// silent: records have waited in vain, and no change has come since: none waits.
 	silent bool
 	heard  bool // a change has come
@@ -76,6 +79,7 @@ func (l *logs) take(b *Batch, now time.Time) {
 		t := b.Block.At(x.Record, &l.reader)
 		if x.LSN = l.book.LSN(t.DB, x.XID); x.LSN != 0 {
 			b.Logged++
+			l.told[change.Number(x.XID)] = true
 			continue
 		}
 		if l.silent || !writes(t) {
@@ -118,6 +122,7 @@ func (l *logs) change(b *Batch, c *logChange, now time.Time) {
 		}
 		w.in.Logged++
 		w.in.open--
+		l.told[c.XID] = true
 	}
 	if len(left) == 0 {
 		delete(l.waiting, c.XID)
@@ -129,7 +134,13 @@ func (l *logs) change(b *Batch, c *logChange, now time.Time) {
 // drop forgets the oldest change of a partition.
 func (l *logs) drop(partition int) {
 	shelf := l.shelves[partition]
-	l.book.Drop(shelf[0].Change)
+	c := shelf[0].Change
+	if l.book.Drop(c) { // else an earlier event of the transaction did
+		if !l.told[c.XID] {
+			l.unrecorded++
+		}
+		delete(l.told, c.XID)
+	}
 	l.shelves[partition] = shelf[1:]
 	l.kept--
 }
@@ -154,6 +165,7 @@ func (l *logs) next(now time.Time, ended bool) *Batch {
 			shelf = l.shelves[p]
 		}
 	}
+	h.Unrecorded, l.unrecorded = l.unrecorded, 0
 	if shelf := l.shelves[h.Partition]; len(shelf) > 0 && shelf[0].offset < h.Resume {
 		h.Resume = shelf[0].offset
 		if h.State == nil { // nothing is open
@@ -199,5 +211,5 @@ func (l *logs) due() (at time.Time, ok bool) {
 }
 
 func newLogs(o *Options) logs {
-	return logs{opts: o, shelves: map[int][]kept{}, waiting: map[string][]*waits{}}
+	return logs{opts: o, shelves: map[int][]kept{}, told: map[string]bool{}, waiting: map[string][]*waits{}}
 }

@@ -116,6 +116,9 @@ func TestWaitsForTheLog(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		in <- part(1, 4)
 		expect(t, "later", now(), "1")
+		if b := last(); b.Unrecorded != 1 { // 7
+			t.Errorf("%d changes without a record", b.Unrecorded)
+		}
 		if b := last(); b.Resume != b.Next {
 			t.Errorf("what is too old is read again, from %d", b.Resume)
 		}

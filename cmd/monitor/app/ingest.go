@@ -279,6 +279,11 @@ func (in *ingest) count(b *decode.Batch, now int64) {
 	in.metrics.bytes.Add(float64(b.Bytes))
 	in.metrics.logged.WithLabelValues("yes").Add(float64(b.Logged))
 	in.metrics.logged.WithLabelValues("no").Add(float64(b.Unlogged))
+	in.metrics.unrecorded.Add(float64(b.Unrecorded))
+	if b.Unrecorded > 0 && in.once("unrecorded") {
+		in.log.Warn().Int("transactions", b.Unrecorded).
+			Msg("the change stream tells of transactions that nobody recorded; unless they concern other tables, coverage is partial")
+	}
 	if b.Unlogged > 0 && in.once("unlogged") {
 		in.log.Warn().Int("records", b.Unlogged).Stringer("waited", in.cfg.Window.Lateness).
 			Msg("records name their transaction, and no change stream told in time where the database's log has it")

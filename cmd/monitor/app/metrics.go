@@ -29,6 +29,7 @@ type metrics struct {
 	bytes         prometheus.Counter
 	rejected      *prometheus.CounterVec // reason
 	logged        *prometheus.CounterVec // found
+	unrecorded    prometheus.Counter
 	events        prometheus.Counter
 	eventsDropped prometheus.Counter
 	gaps          *prometheus.CounterVec // kind

@@ -51,6 +51,8 @@ func (m *metrics) list() []metricGroup {
 			of(&m.rejected, "rejected_total", "Records that could not be used and were set aside as dead letters.", "reason"),
 			of(&m.logged, "logged_total", "Records that named their transaction, by whether a change stream told in time where the "+
 				"database's log has it: yes or no.", "found"),
+			of(&m.unrecorded, "unrecorded_total", "Transactions that a change stream told of, and no record in time: where all that "+
+				"is written is said to be recorded, that is not so."),
 			of(&m.events, "events_total", "Events of the world, such as failovers, that were read or given."),
 			of(&m.eventsDropped, "events_dropped_total", "Old events that were dropped, as there were too many."),
 			of(&m.gaps, "gaps_total", "Holes in the input: in a partition's offsets or in a session's seq.", "kind"),
