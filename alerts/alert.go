@@ -342,15 +342,31 @@ func (a Alert) Again(now int64) Alert {
 }
 
 // After is an alert made of an anomaly that has one already: that one, found once more.
-// If keys and values were shown otherwise then, it has the words of the new one.
+// If keys and values were shown otherwise then, or it Widens, it has the words of the new one.
 func (a Alert) After(before Alert) Alert {
 	again := before.Again(a.LastSeen)
 	again.At = a.At
-	if before.Values == a.Values {
+	if before.Values == a.Values && !a.Widens(before) {
 		return again
 	}
-	a.State, a.Count, a.FirstSeen, a.LastSeen, a.Group = again.State, again.Count, again.FirstSeen, again.LastSeen,
-		again.Group
+	return a.InPlaceOf(again)
+}
+
+// Widens tells whether an alert breaks levels of which the one before it does not say so, as they were not asked for.
+func (a Alert) Widens(before Alert) bool {
+	return slices.ContainsFunc(a.Breaks, func(level string) bool { return !slices.Contains(before.Breaks, level) })
+}
+
+// InPlaceOf is an alert of what has one already, found as often and at the same times, and breaking what that does too.
+func (a Alert) InPlaceOf(before Alert) Alert {
+	breaks := slices.DeleteFunc(verdict.Names(append(name.Ordered(), verdict.LIN)), func(level string) bool {
+		return !slices.Contains(a.Breaks, level) && !slices.Contains(before.Breaks, level)
+	})
+	if len(breaks) > 0 {
+		a.Level, a.Breaks = breaks[0], breaks
+	}
+	a.State, a.Count, a.FirstSeen, a.LastSeen, a.Group = before.State, before.Count, before.FirstSeen, before.LastSeen,
+		before.Group
 	return a
 }
 

@@ -158,14 +158,18 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		return err
 	}
 	if known {
-		if w.replays() {
-			return nil // found again only because its entries were replayed
-		}
 		before, err := alerts.Parse(old.Body)
 		if err != nil {
 			return err
 		}
-		a = a.After(before)
+		switch {
+		case !w.replays():
+			a = a.After(before)
+		case a.Widens(before):
+			a = a.InPlaceOf(before)
+		default:
+			return nil // found again only because its entries were replayed
+		}
 	} else {
 		w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
 		if w.setting.found != nil {
