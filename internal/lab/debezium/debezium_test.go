@@ -25,6 +25,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 	"github.com/isowatch/isowatch/internal/lab/debezium"
+	"github.com/isowatch/isowatch/internal/lab/race"
 	"github.com/isowatch/isowatch/internal/lab/realkafka"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 	"github.com/isowatch/isowatch/internal/servers"
@@ -41,6 +42,7 @@ const (
 // Clients write values that repeat, without looking, at a PostgreSQL that keeps them serializable, and record that
 // without times. Beside Debezium's events, in the same topic, that is decided; alone it is left open.
 func TestChangesDecide(t *testing.T) {
+	race.SkipBeforeCI(t)
 	ctx := t.Context()
 	pg := postgres(t)
 	broker := realkafka.Start(t)
