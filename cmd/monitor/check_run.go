@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -36,7 +37,7 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	b := &batch{flags: c, files: files, guard: limit.New(uint64(c.memory)), open: open,
+	b := &batch{flags: c, files: files, guard: limit.New(cmp.Or(uint64(c.memory), limit.Most())), open: open,
 		bar: newProgress(cmd.ErrOrStderr(), c.out.quiet)}
 	defer b.guard.Close()
 	defer b.bar.finish()

@@ -23,6 +23,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
@@ -47,6 +49,19 @@ const sampleEvery = 2 * time.Millisecond
 // MemoryMin is the least memory limit that makes sense: the program itself takes
 // most of it.
 const MemoryMin = 32 << 20
+
+// ours is the part of the memory there is that Most says.
+const ours = 0.75
+
+// Most is how much memory work should take that nobody limits: three quarters of what the process's control group may
+// have, or the machine has, so that it ends by itself and not by the system's hand. 0: neither is known.
+func Most() uint64 {
+	most, err := memlimit.ApplyRatio(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem), ours)()
+	if err != nil {
+		return 0
+	}
+	return most
+}
 
 // Guard watches the memory of the process and makes Runs.
 type Guard struct {

@@ -164,3 +164,13 @@ func TestRead(t *testing.T) {
 		t.Errorf("live %d, %d before %d were dropped", without.Live, with.Live, size)
 	}
 }
+
+// TestMost: on systems that say how much memory there is, something is left for others.
+func TestMost(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: the memory of this system is not known here")
+	}
+	if most := Most(); most < MemoryMin || most > 1<<50 {
+		t.Errorf("%d bytes", most)
+	}
+}
