@@ -32,14 +32,8 @@ const alertMax = store.LimitBody - 64<<10
 
 // assume is what an alert is judged under.
 func (a *setting) assume(v *stream.Violation) judge.Assumptions {
-	tables := v.Tables
-	if v.Kind == verdict.ThinAirRead && predicate.IsRegister(v.Key) { // nobody can have written it, see there
-		if tables = maps.Clone(tables); tables == nil {
-			tables = record.Tables{}
-		}
-		tables[v.Key] = record.CoverageComplete
-	}
-	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage, Tables: tables,
+	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage,
+		Tables:  judge.Tables(v.Violation, v.Tables),
 		MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: new(!v.Repeats)}
 }
 

@@ -69,15 +69,29 @@ func (q *Question) readItems() {
 		q.items.Seed()
 		q.repack()
 	}
-	if impossible := q.items.Impossible(); len(impossible) > 0 {
-		q.Assume.Tables = maps.Clone(q.Assume.Tables)
-		if q.Assume.Tables == nil {
-			q.Assume.Tables = record.Tables{}
-		}
-		for _, register := range impossible {
-			q.Assume.Tables[register] = record.CoverageComplete
-		}
+	q.Assume.Tables = with(q.Assume.Tables, q.items.Impossible())
+}
+
+// with are tables, and others that are complete.
+func with(tables record.Tables, complete []string) record.Tables {
+	if len(complete) == 0 {
+		return tables
 	}
+	out := record.Tables{}
+	maps.Copy(out, tables)
+	for _, name := range complete {
+		out[name] = record.CoverageComplete
+	}
+	return out
+}
+
+// Tables are those under which a violation that Part found is told, of the tables of the history: a register of which
+// somebody read what nobody wrote is one that nobody can have written.
+func Tables(v verdict.Violation, tables record.Tables) record.Tables {
+	if v.Kind == verdict.ThinAirRead && predicate.IsRegister(v.Key) {
+		return with(tables, []string{v.Key})
+	}
+	return tables
 }
 
 // whole tells whether all writes of a table's rows are known, and that there were none at first.
@@ -269,13 +283,7 @@ func (q *Question) byRecorded(l verdict.Level) bool {
 	q.Phase("judging " + l.String() + " by the recorded writers")
 	way := Question{Records: packed.Of(q.items.Txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts,
 		AnomaliesMax: 1}
-	way.Assume.Tables = maps.Clone(q.Assume.Tables)
-	if way.Assume.Tables == nil {
-		way.Assume.Tables = record.Tables{}
-	}
-	for _, table := range partly {
-		way.Assume.Tables[table] = record.CoverageComplete
-	}
+	way.Assume.Tables = with(q.Assume.Tables, partly)
 	way.fillIn()
 	return way.items != nil && !way.items.Supposed && way.items.Unread == nil && way.whole([]verdict.Level{l}) == nil &&
 		way.only(l).Outcome == verdict.Satisfied

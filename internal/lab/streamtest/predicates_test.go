@@ -139,3 +139,53 @@ func TestPredicatesInStreams(t *testing.T) {
 		t.Error("where it forgets it finds nothing")
 	}
 }
+
+// TestTablesInStreams: of a table of which somebody unseen may have written rows, a stream tells nothing that check does
+// not, whatever it forgets, and something.
+func TestTablesInStreams(t *testing.T) {
+	y := &tally{}
+	for n := range race.Draws(1500, 12000) {
+		seed := *seedFrom + uint64(n)
+		tp, _ := predicates(seed, 10)
+		if tp == nil {
+			continue
+		}
+		if tp.assume.Coverage = record.CoveragePartial; n%2 == 0 {
+			tp.assume.Coverage, tp.assume.Tables = record.CoverageComplete, record.Tables{"t": record.CoveragePartial}
+		}
+		tp.unique = n%4 < 2
+		q := judge.Question{Records: packed.Of(tp.all()), Levels: tp.levels, Assume: tp.assume}
+		if tp.unique {
+			q.Assume.UniqueValues = new(true)
+		}
+		var h report.History
+		if err := judge.Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		whole := map[verdict.Level]verdict.Result{}
+		for _, r := range h.Results {
+			l, _ := verdict.ParseLevel(r.Level)
+			o := verdict.Result{Level: l, Outcome: verdict.Satisfied} // or unknown: nothing may be told
+			if r.Verdict == verdict.Violated.String() {
+				o.Outcome = verdict.Violated
+			}
+			whole[l] = o
+		}
+		rng := rand.New(rand.NewPCG(seed, 83))
+		r := run{topic: tp, cfg: tp.config(), batch: 1 + rng.IntN(7), seed: seed, kill: rng.IntN(2) * 40}
+		if r.cfg.Overlap = 1 + int(seed%3); n%3 == 0 {
+			r.cfg = tp.tight(rng)
+		}
+		o, err := r.play()
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%v", seed, err, tp)
+		}
+		y.add(o)
+		if w := sound(o, whole); w != nil {
+			t.Fatalf("seed %d: %s: %s\n%v", seed, w.class, w.says, tp)
+		}
+	}
+	if t.Log(y); y.found < 5 {
+		t.Error("nothing is found")
+	}
+}

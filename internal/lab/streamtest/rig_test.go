@@ -358,7 +358,7 @@ func (r *run) spill(h *stream.History, rng *rand.Rand) {
 func (r *run) take(h *stream.History, out *outcome) {
 	for _, v := range h.Found() {
 		a := r.topic.assume
-		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Initial: a.Initial, Coverage: v.Coverage, Repeats: v.Repeats, Clock: a.Clock, Sessions: a.Sessions,
+		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Initial: a.Initial, Coverage: v.Coverage, Tables: judge.Tables(v.Violation, v.Tables), Repeats: v.Repeats, Clock: a.Clock, Sessions: a.Sessions,
 			MaxSkew: a.MaxSkew, OneKey: h.SingleObjects(), Lookup: v.Find, Judge: judge.Evidence, Find: judge.Found}
 		var t told
 		if t.alert, t.err = alerts.New(v.Violation, ctx); t.err != nil {
@@ -391,12 +391,17 @@ func (t *topic) whole() map[verdict.Level]verdict.Result {
 
 // config is how a topic is read where nothing is forgotten.
 func (t *topic) config() stream.Config {
-	c := stream.Config{DB: record.DefaultDB, Levels: t.levels, Initial: t.assume.Initial, Coverage: t.assume.Coverage, Clock: t.assume.Clock,
+	c := stream.Config{DB: record.DefaultDB, Levels: t.levels, Initial: t.assume.Initial, Coverage: t.assume.Coverage, Tables: t.assume.Tables, Clock: t.assume.Clock,
 		Sessions: t.assume.Sessions, MaxSkew: time.Duration(t.assume.MaxSkew), MaxTransaction: time.Duration(t.longest), UniqueValues: t.unique || t.shown,
 		Every: 5, Segment: math.MaxInt32}
 	c.Order.Lateness = time.Duration(t.lateness)
-	c.Predicates = func(records *packed.Records, levels []verdict.Level, _ stream.Violation, unasked predicate.Unasked) ([]verdict.Result, func(int) stream.Find, stream.Found) {
-		return judge.Question{Records: records, Levels: levels, Assume: t.assume, Unasked: unasked}.Part()
+	c.Predicates = func(records *packed.Records, levels []verdict.Level, under stream.Violation, unasked predicate.Unasked) ([]verdict.Result, func(int) stream.Find, stream.Found) {
+		assume := t.assume
+		assume.Coverage, assume.Tables = under.Coverage, under.Tables
+		if under.Repeats {
+			assume.UniqueValues = new(bool)
+		}
+		return judge.Question{Records: records, Levels: levels, Assume: assume, Unasked: unasked}.Part()
 	}
 	if t.spaced {
 		c.Spacing = 1 << 20
