@@ -111,7 +111,7 @@ func written(c *tiny.Config) {
 	c.Txns, c.Keys, c.Ops, c.Appends, c.Always, c.Whole, c.Mutations = 7, 2, 3, true, true, 25, min(c.Mutations, 1)
 }
 
-// log gives most transactions a place in the database's log, most of them in their order.
+// log gives most transactions a place in the database's log, most of them in their order, and some the same.
 func (st *stream) log(rng *rand.Rand) {
 	places := make([]int64, len(st.txns))
 	for i := range places {
@@ -119,7 +119,9 @@ func (st *stream) log(rng *rand.Rand) {
 	}
 	for range rng.IntN(3) {
 		i, j := rng.IntN(len(places)), rng.IntN(len(places))
-		places[i], places[j] = places[j], places[i]
+		if places[i], places[j] = places[j], places[i]; rng.IntN(3) == 0 {
+			places[i] = places[j]
+		}
 	}
 	for i := range st.txns {
 		if rng.IntN(8) > 0 {

@@ -237,12 +237,12 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 			p.Wrote(v)
 		}
 	}
-	prev, next := s.tab.Log(v)
+	before, behind := s.tab.Log(v)
 	for _, p := range s.polys {
-		if prev != version.None {
+		for _, prev := range before {
 			p.Logged(prev, v)
 		}
-		if next != version.None {
+		for _, next := range behind {
 			p.Logged(v, next)
 		}
 	}

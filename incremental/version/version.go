@@ -11,10 +11,10 @@
 package version
 
 import (
-	"cmp"
 	"iter"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/isowatch/isowatch/incremental/paged"
 )
@@ -95,44 +95,51 @@ func (t *Table) lsn(s Slot) int64 {
 	return 0
 }
 
-// Log puts a new version among those of its key that the log orders, and returns the ones before and after it: None if
-// there is none, or its writer has no LSN. Two of one LSN are in no order that is known: the second is left out.
-func (t *Table) Log(v ID) (prev, next ID) {
+// Log puts a new version among those of its key that the log orders, and returns those that it has directly before and
+// behind that: none if there are none, or its writer has no LSN. Several of one LSN, which no log has, are in no order.
+// The slices are good until the next Log.
+func (t *Table) Log(v ID) (before, behind []ID) {
 	ver := t.At(v)
 	lsn := t.lsn(ver.Writer)
 	if lsn == 0 {
-		return None, None
+		return nil, nil
 	}
 	for int(ver.Key) >= len(t.logged) {
 		t.logged = append(t.logged, nil)
 	}
 	list := t.logged[ver.Key]
-	at, taken := len(list), false
-	if at > 0 && t.lsn(t.At(list[at-1]).Writer) >= lsn {
-		at, taken = slices.BinarySearchFunc(list, lsn,
-			func(v ID, lsn int64) int { return cmp.Compare(t.lsn(t.At(v).Writer), lsn) })
+	from, to := len(list), len(list) // those of the same LSN
+	if to > 0 && t.lsnOf(list[to-1]) >= lsn {
+		from = sort.Search(len(list), func(i int) bool { return t.lsnOf(list[i]) >= lsn })
+		to = sort.Search(len(list), func(i int) bool { return t.lsnOf(list[i]) > lsn })
 	}
-	if taken {
-		return None, None
+	list = slices.Insert(list, to, v)
+	t.logged[ver.Key] = list
+	first, last := from, to+1
+	for first > 0 && t.lsnOf(list[first-1]) == t.lsnOf(list[from-1]) {
+		first--
 	}
-	prev, next = None, None
-	if at > 0 {
-		prev = list[at-1]
+	for last < len(list) && t.lsnOf(list[last]) == t.lsnOf(list[to+1]) {
+		last++
 	}
-	if at < len(list) {
-		next = list[at]
-	}
-	t.logged[ver.Key] = slices.Insert(list, at, v)
-	return prev, next
+	return list[first:from], list[to+1 : last]
 }
+
+func (t *Table) lsnOf(v ID) int64 { return t.lsn(t.At(v).Writer) }
 
 // Logged are all pairs of versions of which the log shows one directly behind the other, by key.
 func (t *Table) Logged() iter.Seq2[ID, ID] {
 	return func(yield func(prev, v ID) bool) {
 		for _, list := range t.logged {
-			for i := 1; i < len(list); i++ {
-				if !yield(list[i-1], list[i]) {
-					return
+			first, from := 0, 0 // of those directly before, and of those of the same LSN
+			for i, v := range list {
+				if i > 0 && t.lsnOf(v) != t.lsnOf(list[i-1]) {
+					first, from = from, i
+				}
+				for _, prev := range list[first:from] {
+					if !yield(prev, v) {
+						return
+					}
 				}
 			}
 		}
