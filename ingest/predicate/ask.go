@@ -59,8 +59,7 @@ func (h *History) askReturned(st *statement, n int, r *row) bool {
 	if n < 0 || st.saw(n) == nil {
 		return false
 	}
-	seen, columns := st.saw(n), st.of.columns
-	can := true
+	seen, can := st.saw(n), true
 	if names := st.where.Predicate.columns(); !slices.ContainsFunc(slices.Collect(maps.Keys(names)),
 		func(c string) bool { return !slices.Contains(*seen.shape, c) }) {
 		match, err := st.where.match(seen.columns())
@@ -74,7 +73,7 @@ func (h *History) askReturned(st *statement, n int, r *row) bool {
 		h.size++
 		st.asked[r] = true
 		st.reads = append(st.reads, read{row: r, register: g, value: g.show(seen)})
-	case len(*seen.shape) == len(columns) && !r.mixed && (r.shape == nil || r.shape == seen.shape):
+	case st.of.isWhole(seen) && !r.mixed && (r.shape == nil || r.shape == seen.shape):
 		st.asked[r], r.isAsked = true, true
 		st.reads = append(st.reads, read{row: r, value: seen.value})
 	default:

@@ -80,6 +80,7 @@ func (u Unasked) Any() bool { return u.Txn != nil || u.Key != nil }
 type table struct {
 	number   int
 	partly   bool   // somebody unseen may have written rows of it, or some are there at first
+	isShown  bool   // a row was written or read by its key, so that all columns are known
 	rows     []*row // in the order in which they are met
 	columns  map[string]bool
 	contents map[string]*version   // that its rows hold or were seen with
@@ -454,7 +455,7 @@ func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
 		return fmt.Errorf("the row %q held %.100s, which is no object with columns", op.Key, op.Value)
 	}
 	r = h.meet(of, op.Key)
-	r.isAsked = r.isAsked || op.Kind == record.Read
+	r.isAsked, of.isShown = r.isAsked || op.Kind == record.Read, of.isShown || !op.Value.IsNull()
 	*acts = append(*acts, act{op: int32(i), isWrite: op.Kind == record.Write, row: r, made: h.content(of, op.Value)})
 	return nil
 }
@@ -696,7 +697,7 @@ func (h *History) findMade(from int) (int, *act, error) {
 // make finds what a predicate write made of the rows it hit. What it does not write is written by the transaction
 // itself next, which says it too.
 func (h *History) make(st *statement, next []act, own map[*row]*version) error {
-	if st.of.isSet = st.of.isSet || st.set != nil; st.set == nil || len(*st.set.shape) == len(st.of.columns) {
+	if st.of.isSet = st.of.isSet || st.set != nil; st.set == nil || st.of.isWhole(st.set) {
 		st.made, st.seen = nil, nil
 		return nil
 	}
@@ -730,6 +731,12 @@ func (h *History) make(st *statement, next []act, own map[*row]*version) error {
 		}
 	}
 	return nil
+}
+
+// isWhole tells whether a version has all columns of its table. Where rows may have been written that nobody recorded,
+// statements may have named only some of them, and all are known once a row was written or read by its key.
+func (t *table) isWhole(v *version) bool {
+	return len(*v.shape) == len(t.columns) && (t.isShown || !t.partly)
 }
 
 // findUnknown finds predicate writes of which it matters that it is not known what they hit.

@@ -149,6 +149,25 @@ func TestHitTwice(t *testing.T) {
 	}
 }
 
+// TestColumnsThatNobodyNamed: of a table of which somebody unseen may write rows, columns that statements named may be
+// some of them, until a row was written or read by its key.
+func TestColumnsThatNobodyNamed(t *testing.T) {
+	partial := record.CoveragePartial
+	statements := `{"session":"a","status":"committed","ops":[["wp",{"table":"t","where":"a < 9"},{"set":{"a":1}},["t:1","t:2"]]]}
+{"session":"a","status":"committed","ops":[["wp",{"table":"t","where":"a < 9"},{"set":{"a":2}},["t:1","t:2"]]]}
+{"session":"b","status":"committed","ops":[["rp",{"table":"t","where":"a < 9"},{"t:1":{"a":1},"t:2":{"a":2}}]]}
+`
+	for row, want := range map[string]string{`null`: "unknown", `{"a":10}`: "violated", `{"a":10,"b":1}`: "unknown"} {
+		lines := `{"session":"a","status":"committed","ops":[["w","t:3",` + row + `]]}` + "\n" + statements
+		h, _ := judged(t, decoded(t, lines), record.Header{Coverage: &partial})
+		for _, r := range h.Results {
+			if r.Level == "ra" && r.Verdict != want {
+				t.Errorf("beside %s: %s, want %s", row, r.Verdict, want)
+			}
+		}
+	}
+}
+
 // TestTablesWithin: of a key that may be a row of two tables nothing is said, whichever of them is named first.
 func TestTablesWithin(t *testing.T) {
 	absent := record.InitialAbsent
