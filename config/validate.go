@@ -173,6 +173,11 @@ func (v *validator) mapping(m *Mapping, c *Config) {
 			v.errorf(at+needed[0], "is missing: name the field")
 		}
 	}
+	for _, named := range [][2]string{{"form", m.Form}, {"unit", m.Unit}} {
+		if of := words()[at+named[0]]; !slices.Contains(of, named[1]) {
+			v.errorf(at+named[0], "is one of %s, not %q", strings.Join(of, ", "), named[1])
+		}
+	}
 	if (m.Start == "") != (m.End == "") {
 		v.errorf(at+"start", "and end: name both or neither")
 	}

@@ -262,8 +262,8 @@ func (f *found) time(m *Mapping, path string) Timestamp {
 // decimal is a number of units, such as 1732160000.25, in nanoseconds; what is smaller is cut off.
 func decimal(text string, unit time.Duration) (ns int64, ok bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
-	n, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64/int64(unit)-1 {
+	n, err := strconv.ParseUint(whole, 10, 63) // which takes no sign
+	if err != nil || int64(n) > math.MaxInt64/int64(unit)-1 {
 		return 0, false
 	}
 	part := int64(unit)
@@ -274,7 +274,7 @@ func decimal(text string, unit time.Duration) (ns int64, ok bool) {
 		part /= 10
 		ns += int64(c-'0') * part
 	}
-	return n*int64(unit) + ns, true
+	return int64(n)*int64(unit) + ns, true
 }
 
 // nanoseconds are the start and end of a record that is not to be ranked among others. Where the times are the

@@ -19,7 +19,7 @@ type logs struct {
 	// shelves are the changes that are kept, the oldest first, by partition; kept is how many.
 	shelves map[int][]kept
 	kept    int
-	told    map[string]bool // of the changes that are kept, by XID: a record was of it
+	told    map[string]bool // of the changes that are kept, by XID: a record was of it, or may have been
 	// unrecorded is how many changes have gone of which no record was, since the last batch.
 	unrecorded int
 	held       []*heldBatch // in the order in which they were read
@@ -31,10 +31,12 @@ type logs struct {
 	reader packed.Reader
 }
 
-// logChange is a message that is a change.
+// logChange is a message that is a change. again: it was read before a restart, and so, perhaps, was its record, which
+// does not come again.
 type logChange struct {
 	change.Change
-	pos record.Position
+	pos   record.Position
+	again bool
 }
 
 // kept is a change, and where and when it was read.
@@ -110,6 +112,9 @@ func (l *logs) change(b *Batch, c *logChange, now time.Time) {
 		return
 	}
 	l.silent, l.heard = false, true
+	if c.again {
+		l.told[c.XID] = true
+	}
 	l.shelves[b.Partition] = append(l.shelves[b.Partition], kept{Change: c.Change, offset: c.pos.Offset, at: now})
 	if l.kept++; l.kept > keptMax {
 		l.drop(b.Partition)
@@ -188,16 +193,14 @@ func (l *logs) giveUp(h *heldBatch) {
 			continue
 		}
 		xid := change.Number(x.XID)
-		var left []*waits
-		for _, w := range l.waiting[xid] {
-			if w.in != h {
-				left = append(left, w)
-			}
+		of, n := l.waiting[xid], 0 // those of the first batch stand first
+		for n < len(of) && of[n].in == h {
+			n++
 		}
-		if len(left) == 0 {
+		if n == len(of) {
 			delete(l.waiting, xid)
 		} else {
-			l.waiting[xid] = left
+			l.waiting[xid] = of[n:]
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (w *worker) message(j *job, m *source.Message) {
 		case err != nil && !again:
 			b.reject(m, err) // it may have been meant as a record
 		case ok:
-			j.changes = append(j.changes, logChange{c, m.Pos})
+			j.changes = append(j.changes, logChange{c, m.Pos, again})
 		}
 		return
 	}
