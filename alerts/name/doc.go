@@ -47,7 +47,7 @@
 //     breaks snapshot isolation, and the second prefix consistency too.
 //
 // What is about whether a row matches a condition, a register of package predicate, has a name of its own where that
-// says more (docs/decisions/0114):
+// says more (docs/decisions/0033):
 //
 //   - phantom: a fractured read, a non-repeatable read or a read skew of rows (P3; A3 where the row was seen, too).
 //   - predicate-lost-update, predicate-write-skew (G2): these of rows.

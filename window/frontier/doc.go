@@ -1,6 +1,6 @@
 // Package frontier remembers what may be forgotten of everything else: per key
 // the last writes that a later transaction may still read. It is what closed
-// segments of a stream leave behind (docs/decisions/0029). It is pure: no clock,
+// segments of a stream leave behind (docs/decisions/0032). It is pure: no clock,
 // goroutine or I/O.
 //
 //	released records ──▶ Forget ──▶ key ─▶ version, version, …   at most MaxPerKey
