@@ -373,7 +373,7 @@ func (ev *evidence) violated(c *check, x *exhibits) (*constraint.Violation, bool
 	s.finish(false)
 	p := s.polys[0]
 	violated := p.Found > 0 || p.Solve(min(ev.opt.Conflicts, exhibitsConflicts)) == sat.Unsat
-	c.poly.Look(stepsEach*(len(s.ops)+p.Stats.Conflicts) + int(b.Used()))
+	c.poly.Look(stepsEach*(s.tab.Slots()+p.Stats.Conflicts) + int(b.Used()))
 	for _, f := range p.TakeFound() {
 		f = f.Renamed(func(s version.Slot) version.Slot { return slots[s] }, p.Parts())
 		return &f, violated
@@ -397,7 +397,6 @@ func (ev *evidence) reread(c *check, x *exhibits, slots []version.Slot, b *budge
 	s.polys[0].Budget = b.Share()
 	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
-	old := slots
 	sessions, fresh := map[sessionID]sessionID{}, sessionID(0)
 	for _, o := range slots {
 		t := ev.h.txns.At(ev.h.slotTx[o])
@@ -416,23 +415,23 @@ func (ev *evidence) reread(c *check, x *exhibits, slots []version.Slot, b *budge
 		if t.open {
 			f.prev = ev.renamedPrev(t, renamed)
 		}
-		renamed[o] = s.add(f, len(x.s.reads(o)), len(x.s.Writes(o)))
+		renamed[o] = s.add(f, len(x.s.tab.Recorded(o)), len(x.s.tab.Writes(o)))
 	}
 	versions := map[version.ID]version.ID{}
 	tab := &x.s.tab
 	for _, o := range slots {
-		for _, v := range x.s.Writes(o) {
+		for _, v := range x.s.tab.Writes(o) {
 			if x.writes[o][tab.At(v).Key] {
 				versions[v] = s.write(renamed[o], tab.At(v).Key)
 			}
 		}
 	}
-	s.candidates = func(slot version.Slot, k version.Key) []version.ID {
-		cands, _ := ev.renamedCandidates(s, x, versions, old[slot], k)
+	s.tab.Candidates = func(slot version.Slot, k version.Key) []version.ID {
+		cands, _ := ev.renamedCandidates(s, x, versions, slots[slot], k)
 		return cands
 	}
 	for _, o := range slots {
-		for _, v := range x.s.reads(o) {
+		for _, v := range x.s.tab.Recorded(o) {
 			if !x.reads[o][tab.At(v).Key] {
 				continue
 			}
@@ -533,7 +532,7 @@ func (ev *evidence) renamedPrev(t *txn, renamed map[version.Slot]version.Slot) v
 func (ev *evidence) renamedCandidates(s *strand, x *exhibits, versions map[version.ID]version.ID, slot version.Slot,
 	k version.Key) (out []version.ID, all bool) {
 	all = true
-	for _, v := range x.s.candidates(slot, k) {
+	for _, v := range ev.g.candidatesOf(slot, k) {
 		n, ok := versions[v]
 		if !ok && x.s.tab.At(v).Kind == version.Initial {
 			n, ok = s.source(k, version.Initial), true
@@ -648,7 +647,7 @@ func (x *exhibits) member(s version.Slot) {
 		}
 		return
 	}
-	for _, w := range x.s.Writes(s) {
+	for _, w := range x.s.tab.Writes(s) {
 		for r := range x.s.tab.Readers(w) {
 			x.read(r, x.s.tab.At(w).Key)
 			return
@@ -667,7 +666,7 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 		return
 	}
 	if x.h.perKey.At(k).isListKey() {
-		for _, v := range x.s.reads(s) {
+		for _, v := range x.s.tab.Recorded(s) {
 			if x.s.tab.At(v).Key == k {
 				x.source(v)
 			}
@@ -702,7 +701,7 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 // open tells whether others may come who wrote what s read.
 func (x *exhibits) open(s version.Slot, c cellID) bool {
 	index, k := x.h.slotTx[s], x.h.cells.At(c).key
-	return (c != x.h.readCell(index, k) || x.s.readOf(s, k) == none) && x.h.isOpen(index, c)
+	return (c != x.h.readCell(index, k) || x.s.tab.ReadOf(s, k) == none) && x.h.isOpen(index, c)
 }
 
 // entirely keeps all of a transaction that may not have taken effect, as any read of it may
@@ -853,7 +852,7 @@ func (x *exhibits) edge(ed graph.Edge, p *constraint.Polygraph) {
 
 // between keeps the reads by which a transaction shows that it came after another one of its session.
 func (x *exhibits) between(first, last version.Slot) {
-	for _, v := range x.s.Reads(last) {
+	for _, v := range x.s.tab.Reads(last) {
 		if ver := x.s.tab.At(v); ver.Kind == version.Written && ver.Writer == first {
 			x.read(last, ver.Key)
 		}
@@ -863,9 +862,9 @@ func (x *exhibits) between(first, last version.Slot) {
 // fromInitial keeps what shows that the block that holds s's version of k is the first:
 // the read of the initial version, and those that lead from there to s.
 func (x *exhibits) fromInitial(s version.Slot, k version.Key) {
-	v := x.s.writeOf(s, k)
+	v := x.s.tab.WriteOf(s, k)
 	if v == none {
-		v = x.s.readOf(s, k)
+		v = x.s.tab.ReadOf(s, k)
 	}
 	tab := &x.s.tab
 	var run []version.Slot
@@ -956,7 +955,7 @@ func (x *exhibits) slots() []version.Slot {
 func (x *exhibits) everything() {
 	tab := &x.s.tab
 	for _, s := range x.slots() {
-		for _, v := range x.s.Writes(s) {
+		for _, v := range x.s.tab.Writes(s) {
 			x.write(s, tab.At(v).Key)
 		}
 		for _, c := range x.h.slab(x.h.txns.At(x.h.slotTx[s]).reads) {

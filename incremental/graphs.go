@@ -158,10 +158,7 @@ func (g *graphs) newStrand(cfgs ...constraint.Config) *strand {
 	if len(cfgs) > 0 && !cfgs[0].Bulk {
 		s.expect(g.opt.Expect.Transactions)
 	}
-	s.candidates = func(slot version.Slot, k version.Key) []version.ID {
-		index := g.h.slotTx[slot]
-		return g.candidates(index, g.h.readCell(index, k))
-	}
+	s.tab.Candidates = g.candidatesOf
 	for _, p := range s.polys {
 		p.Budget = g.budget.Share()
 	}
@@ -289,7 +286,7 @@ func (g *graphs) write(index ordinal, c cellID) {
 	}
 	v := version.ID(none)
 	if g.h.perKey.At(cl.key).appended {
-		v = g.main.writeOf(t.slot, cl.key) // of an element before
+		v = g.main.tab.WriteOf(t.slot, cl.key) // of an element before
 	}
 	if v == none {
 		for i, s := range g.strands {
@@ -329,7 +326,7 @@ func (g *graphs) candidates(index ordinal, c cellID) []version.ID {
 		if x := g.h.txns.At(w); w != index && x.slot != none {
 			v := cl.version
 			if cl.final != w || v == none {
-				v = g.main.writeOf(x.slot, cl.key)
+				v = g.main.tab.WriteOf(x.slot, cl.key)
 			}
 			if v != none {
 				out = append(out, v)
@@ -339,6 +336,12 @@ func (g *graphs) candidates(index ordinal, c cellID) []version.ID {
 	g.main.byLine(out[n:])
 	g.h.reads.Use(candidateSteps * len(out))
 	return out
+}
+
+// candidatesOf are the versions that an ambiguous read can be of.
+func (g *graphs) candidatesOf(slot version.Slot, k version.Key) []version.ID {
+	index := g.h.slotTx[slot]
+	return g.candidates(index, g.h.readCell(index, k))
 }
 
 // separate gives each polygraph a strand of its own, as levels may find
@@ -393,7 +396,7 @@ func (g *graphs) writerOf(v version.ID) version.Slot {
 
 // versionBy is what index made of k.
 func (g *graphs) versionBy(index ordinal, k version.Key) version.ID {
-	return g.main.writeOf(g.h.txns.At(index).slot, k)
+	return g.main.tab.WriteOf(g.h.txns.At(index).slot, k)
 }
 
 // lastRecorded is the version of k that a list of elements shows, as far as
@@ -431,13 +434,13 @@ func (g *graphs) copy(cfg constraint.Config) *strand {
 		if g.h.reads.Stopped() {
 			break
 		}
-		cands = append(cands, s.candidates(ch.slot, ch.key))
+		cands = append(cands, g.candidatesOf(ch.slot, ch.key))
 	}
 	next := version.ID(0)
 	var late [2][]func()
 	for slot := range version.Slot(len(g.h.slotTx)) {
-		reads := g.main.reads(slot)
-		s.add(g.txnFor(g.h.txns.At(g.h.slotTx[slot])), len(reads), len(g.main.Writes(slot)))
+		reads := g.main.tab.Recorded(slot)
+		s.add(g.txnFor(g.h.txns.At(g.h.slotTx[slot])), len(reads), len(g.main.tab.Writes(slot)))
 		for ; next < version.ID(tab.Len()); next++ {
 			if ver := tab.At(next); ver.Kind != version.Written {
 				s.source(ver.Key, ver.Kind)
@@ -451,7 +454,7 @@ func (g *graphs) copy(cfg constraint.Config) *strand {
 			switch {
 			case v < next:
 				s.read(slot, v)
-			case g.main.writeOf(slot, tab.At(v).Key) != version.None:
+			case g.main.tab.WriteOf(slot, tab.At(v).Key) != version.None:
 				late[0] = append(late[0], func() { s.read(slot, v) })
 			default:
 				late[1] = append(late[1], func() { s.read(slot, v) })

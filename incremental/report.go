@@ -10,16 +10,6 @@ import (
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
-// readOf is the version of k that slot read, as far as it is known, or none.
-func (s *strand) readOf(slot version.Slot, k version.Key) version.ID {
-	for _, v := range s.Reads(slot) {
-		if s.tab.At(v).Key == k {
-			return v
-		}
-	}
-	return none
-}
-
 // collect turns what the polygraphs found into violations of the levels, after
 // checking again what rests on times.
 func (e *Engine) collect() {

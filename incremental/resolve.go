@@ -249,8 +249,8 @@ func (r *resolver) readFrom(index, w ordinal, c cellID) {
 		r.weak.read(index, c, x.slot)
 	case x.slot != none && r.h.cells.At(c).final == w && r.h.cells.At(c).version != none:
 		r.read(index, c, r.h.cells.At(c).version)
-	case x.slot != none && r.g.main.writeOf(x.slot, r.h.cells.At(c).key) != none:
-		r.read(index, c, r.g.main.writeOf(x.slot, r.h.cells.At(c).key))
+	case x.slot != none && r.g.main.tab.WriteOf(x.slot, r.h.cells.At(c).key) != none:
+		r.read(index, c, r.g.main.tab.WriteOf(x.slot, r.h.cells.At(c).key))
 	case r.opt.Online:
 		r.wait(index, c)
 	default: // the writer has a later slot and will wake it
@@ -533,7 +533,7 @@ func (r *resolver) read(index ordinal, c cellID, v version.ID) {
 		told = told || diverges
 		switch {
 		case !first:
-		case s.readOf(s.tab.At(other).Writer, s.tab.At(v).Key) != v: // a list shows it
+		case s.tab.ReadOf(s.tab.At(other).Writer, s.tab.At(v).Key) != v: // a list shows it
 			r.out.report(r.ev.missed(slot, other))
 		default:
 			r.out.report(r.ev.divergence(slot, s.tab.At(other).Writer, v))

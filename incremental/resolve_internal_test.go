@@ -125,7 +125,7 @@ func TestCandidatesAreSorted(t *testing.T) {
 			}
 			place := func(v version.ID) [2]uint32 {
 				s := e.g.main.tab.At(v).Writer
-				return [2]uint32{uint32(e.g.main.line[s]), uint32(s)}
+				return [2]uint32{uint32(e.g.main.tab.Line(s)), uint32(s)}
 			}
 			if !slices.IsSortedFunc(cands[1:], func(a, b version.ID) int { x, y := place(a), place(b); return slices.Compare(x[:], y[:]) }) {
 				t.Errorf("sessions %v, online %v: candidates %v are not sorted", sessions, online, cands)
@@ -172,8 +172,8 @@ func TestSeparate(t *testing.T) {
 		if len(c.strand.polys) != 1 || c.poly != c.strand.polys[0] || c.poly.Config().Split != c.split {
 			t.Errorf("level %v: its polygraph is not its strand's", c.level)
 		}
-		if c.strand.tab.Len() != versions || len(c.strand.ops) != 2 {
-			t.Errorf("level %v: %d versions, %d slots", c.level, c.strand.tab.Len(), len(c.strand.ops))
+		if c.strand.tab.Len() != versions || c.strand.tab.Slots() != 2 {
+			t.Errorf("level %v: %d versions, %d slots", c.level, c.strand.tab.Len(), c.strand.tab.Slots())
 		}
 		for v := range version.ID(versions) {
 			if a, b := c.strand.tab.At(v), e.g.main.tab.At(v); a.Key != b.Key || a.Writer != b.Writer || a.Kind != b.Kind || a.Next != b.Next {

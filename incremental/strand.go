@@ -26,18 +26,11 @@ type strand struct {
 	// so at once, as at prefix consistency, so that no read is withdrawn and what a
 	// loose strand was told can be told any other. Its polygraphs agree on that.
 	loose bool
-	// keepAllReaders: sessions are not ordered, so no reader stands for another
-	keepAllReaders bool
+	// unordered: sessions are not, so each transaction has a line of its own
+	unordered bool
 
-	last    []version.Slot    // by session: the latest transaction on its chain
-	session []sessionID       // by slot
-	line    []constraint.Line // by slot: the total order it lies on, be it alone
-	fresh   []version.ID      // versions not yet given to the polygraphs
-	isFresh []bool            // by version: made by a write and not given yet
-
-	ops      []slotOps                     // by slot
-	decided  map[version.Slot][]version.ID // ambiguous reads that a polygraph decided
-	versions []version.ID                  // of ops
+	last     []version.Slot // by session: the latest transaction on its chain
+	fresh    []version.ID   // versions not yet given to the polygraphs
 	choices  []ambiguous
 	lists    []succession
 	disputed map[version.Key]bool // keys of which a list contradicts what was read; see follow
@@ -46,21 +39,12 @@ type strand struct {
 	ruledOut []version.Slot
 	// exclusive are pairs of which one at most took effect.
 	exclusive [][2]version.Slot
-	// candidates are all that an ambiguous read can be of.
-	candidates func(version.Slot, version.Key) []version.ID
 	// untimed: no polygraph has times, by which blocks that come early would be ordered.
 	untimed bool
 	// holds: what is written now does not become a block before reads of its key are
 	// chosen or given, which have to know of it.
 	holds bool
 }
-
-// slotOps say where a transaction's external reads and final writes lie in
-// strand.versions: without pointers, as there are many.
-type slotOps struct{ reads, writes few }
-
-// few are n versions from at on, with room for as many as room.
-type few struct{ at, n, room uint32 }
 
 // strandTxn is what a strand is told of a transaction.
 type strandTxn struct {
@@ -87,21 +71,22 @@ type succession struct{ prev, v version.ID }
 
 func newStrand(cfgs []constraint.Config) *strand {
 	s := &strand{loose: len(cfgs) == 0 || cfgs[0].Prefix, untimed: true}
+	s.tab.OneReader = len(cfgs) == 0
 	for _, c := range cfgs {
 		s.untimed = s.untimed && !c.RealTime
 		if c.Prefix != s.loose {
 			panic("incremental: a strand of prefix consistency and of another level, which can't happen, because open makes " +
 				"one for each")
 		}
-		s.polys = append(s.polys, constraint.New(c, &s.tab, s))
-		s.keepAllReaders = !c.Sessions
+		s.polys = append(s.polys, constraint.New(c, &s.tab))
+		s.unordered = !c.Sessions
 	}
 	return s
 }
 
 // expect makes room for n transactions.
 func (s *strand) expect(n int) {
-	s.ops, s.session, s.line = slices.Grow(s.ops, n), slices.Grow(s.session, n), slices.Grow(s.line, n)
+	s.tab.Expect(n)
 	for _, p := range s.polys {
 		p.Expect(n)
 	}
@@ -111,8 +96,7 @@ func (s *strand) expect(n int) {
 // is empty.
 func (s *strand) reuse(old *strand) {
 	s.tab = old.tab.Spare()
-	s.ops, s.session, s.line, s.versions = old.ops[:0], old.session[:0], old.line[:0], old.versions[:0]
-	s.fresh, s.isFresh = old.fresh[:0], old.isFresh[:0]
+	s.tab.OneReader, s.fresh = len(s.polys) == 0, old.fresh[:0]
 	for i, p := range s.polys {
 		if i < len(old.polys) {
 			p.Reuse(old.polys[i])
@@ -120,50 +104,13 @@ func (s *strand) reuse(old *strand) {
 	}
 }
 
-// Reads are the external reads of a transaction, as far as they are known.
-func (s *strand) Reads(x version.Slot) []version.ID {
-	if len(s.decided) == 0 {
-		return s.reads(x)
-	}
-	decided := s.decided[x]
-	if len(decided) == 0 {
-		return s.reads(x)
-	}
-	return slices.Concat(s.reads(x), decided)
-}
-
-// Writes are the final writes of a transaction, good until the next add, write or read.
-func (s *strand) Writes(x version.Slot) []version.ID { return s.these(s.ops[x].writes) }
-
-// AllCandidates, Decided, Held and TakeFresh: see constraint.Reading.
-func (s *strand) AllCandidates(x version.Slot, k version.Key) []version.ID { return s.candidates(x, k) }
-
-func (s *strand) Decided(x version.Slot, v version.ID) {
-	if s.decided == nil {
-		s.decided = map[version.Slot][]version.ID{}
-	}
-	s.decided[x] = append(s.decided[x], v)
-	s.addReader(x, v)
-}
-
-func (s *strand) Held(v version.ID) bool { return s.isFresh[v] }
-
-func (s *strand) TakeFresh(v version.ID) bool {
-	fresh := s.isFresh[v]
-	s.isFresh[v] = false
-	return fresh
-}
-
 // add takes in the next transaction, with room for so many reads and writes.
 func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
-	slot := version.Slot(len(s.ops))
-	s.ops = append(s.ops, slotOps{reads: s.room(reads), writes: s.room(writes)})
-	s.session = append(s.session, t.session)
+	slot := version.Slot(s.tab.Slots())
 	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, Base: t.base,
-		First: t.first}
+		First: t.first, Uncertain: t.uncertain}
 	if t.open || t.base {
 		x.Chain = reach.Alone
-		s.session[slot] = ^sessionID(slot) // stands for no other reader
 	} else {
 		for int(t.session) >= len(s.last) {
 			s.last = append(s.last, version.None)
@@ -177,16 +124,13 @@ func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 	if t.lsn != 0 {
 		s.tab.Commits(slot, t.lsn)
 	}
-	x.Line = constraint.Line(x.Chain)
-	if s.keepAllReaders || t.open || t.base {
-		x.Line = ^constraint.Line(slot)
+	line := version.Line(x.Chain)
+	if s.unordered || t.open || t.base {
+		line = ^version.Line(slot)
 	}
-	s.line = append(s.line, x.Line)
+	s.tab.Add(line, reads, writes)
 	for _, p := range s.polys {
 		p.Add(x)
-		if t.uncertain {
-			p.Uncertain(slot)
-		}
 	}
 	return slot
 }
@@ -195,41 +139,17 @@ func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 func (s *strand) byLine(vs []version.ID) {
 	slices.SortFunc(vs, func(a, b version.ID) int {
 		x, y := s.tab.At(a).Writer, s.tab.At(b).Writer
-		return cmp.Or(cmp.Compare(s.line[x], s.line[y]), cmp.Compare(x, y))
+		return cmp.Or(cmp.Compare(s.tab.Line(x), s.tab.Line(y)), cmp.Compare(x, y))
 	})
 }
 
-// room is room for n versions.
-func (s *strand) room(n int) few {
-	f := few{at: uint32(len(s.versions)), room: uint32(n)}
-	s.versions = append(s.versions, make([]version.ID, n)...)
-	return f
-}
-
-// push adds a version to f.
-func (s *strand) push(f *few, v version.ID) {
-	if f.n == f.room { // more than was announced, as a list may show
-		old := s.these(*f)
-		*f = s.room(int(2*f.n + 2))
-		f.n = uint32(copy(s.versions[f.at:], old))
-	}
-	s.versions[f.at+f.n] = v
-	f.n++
-}
-
-func (s *strand) these(f few) []version.ID { return s.versions[f.at : f.at+f.n : f.at+f.n] }
-
-// reads are those of a transaction that no polygraph decided, good until the next add, write or read.
-func (s *strand) reads(x version.Slot) []version.ID { return s.these(s.ops[x].reads) }
-
 // write makes the version that slot's last write to key gave it.
 func (s *strand) write(slot version.Slot, key version.Key) version.ID {
-	v := s.tab.New(key, version.Written, slot)
+	v := s.tab.Write(slot, key)
 	if len(s.polys) > 0 {
-		s.isFresh = append(s.isFresh, true)
+		s.tab.At(v).Fresh = true
 		s.fresh = append(s.fresh, v)
 	}
-	s.push(&s.ops[slot].writes, v)
 	for _, p := range s.polys {
 		if s.holds {
 			p.Hold(v)
@@ -249,23 +169,9 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 	return v
 }
 
-// writeOf is the version that slot made of key, or none.
-func (s *strand) writeOf(slot version.Slot, key version.Key) version.ID {
-	for _, x := range s.Writes(slot) {
-		if s.tab.At(x).Key == key {
-			return x
-		}
-	}
-	return version.None
-}
-
 // source makes a version without a writer that was seen.
 func (s *strand) source(key version.Key, kind version.Kind) version.ID {
-	v := s.tab.New(key, kind, version.None)
-	if len(s.polys) > 0 {
-		s.isFresh = append(s.isFresh, false)
-	}
-	return v
+	return s.tab.New(key, kind, version.None)
 }
 
 // read takes in that slot read v. If slot also wrote the key, its write follows
@@ -276,7 +182,7 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 		s.noteRead(slot, v, s.polys)
 		return version.None, false
 	}
-	w := s.writeOf(slot, s.tab.At(v).Key)
+	w := s.tab.WriteOf(slot, s.tab.At(v).Key)
 	next := s.tab.At(v).Next
 	if w != version.None && next != version.None && next != w {
 		if !s.decidedToFollow(v, next) {
@@ -301,8 +207,7 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 
 // noteRead notes a read and tells polys of it.
 func (s *strand) noteRead(slot version.Slot, v version.ID, polys []*constraint.Polygraph) {
-	s.push(&s.ops[slot].reads, v)
-	s.addReader(slot, v)
+	s.tab.Read(slot, v)
 	for _, p := range polys {
 		p.Read(slot, v)
 	}
@@ -311,7 +216,7 @@ func (s *strand) noteRead(slot version.Slot, v version.ID, polys []*constraint.P
 // decidedToFollow: next follows v only because a polygraph decided that its
 // writer, which may have read several versions, read v.
 func (s *strand) decidedToFollow(v, next version.ID) bool {
-	return slices.Contains(s.decided[s.tab.At(next).Writer], v)
+	return s.tab.Decided(s.tab.At(next).Writer, v)
 }
 
 func (s *strand) overwrite(v, w version.ID) {
@@ -319,8 +224,8 @@ func (s *strand) overwrite(v, w version.ID) {
 	if len(s.polys) == 0 {
 		return
 	}
-	fresh := s.isFresh[w]
-	s.isFresh[w] = false
+	fresh := s.tab.At(w).Fresh
+	s.tab.At(w).Fresh = false
 	for _, p := range s.polys {
 		p.Overwrite(v, w, fresh)
 	}
@@ -418,20 +323,6 @@ func (s *strand) impossible(slot version.Slot) {
 	}
 }
 
-// addReader keeps, of each session, the last reader; one altogether, if there is no
-// polygraph to ask for them.
-func (s *strand) addReader(slot version.Slot, v version.ID) {
-	if len(s.polys) == 0 {
-		s.tab.AddReader(v, slot, func(version.Slot) bool { return true })
-		return
-	}
-	if s.keepAllReaders {
-		s.tab.AddReader(v, slot, nil)
-		return
-	}
-	s.tab.AddReader(v, slot, func(r version.Slot) bool { return s.session[r] == s.session[slot] })
-}
-
 // settle gives the polygraphs the blocks that the last transaction began, and those
 // that were held.
 func (s *strand) settle() { s.settleOf(func(version.Slot) bool { return true }) }
@@ -442,11 +333,11 @@ func (s *strand) settleOf(due func(version.Slot) bool) {
 	held := all[:0]
 	for _, v := range all {
 		switch {
-		case !s.isFresh[v]:
+		case !s.tab.At(v).Fresh:
 		case !due(s.tab.At(v).Writer):
 			held = append(held, v)
 		default:
-			s.isFresh[v] = false
+			s.tab.At(v).Fresh = false
 			for _, p := range s.polys {
 				p.Block(v)
 			}

@@ -24,7 +24,7 @@ func TestReadDecidesAnother(t *testing.T) {
 		_, c := next(1)
 		s.settle()
 		e, _ := next(1)
-		s.candidates = func(version.Slot, version.Key) []version.ID { return []version.ID{b, c} }
+		s.tab.Candidates = func(version.Slot, version.Key) []version.ID { return []version.ID{b, c} }
 		s.choose(e, 0, []version.ID{b, c}, false)
 		s.settle()
 		d, _ := next(0)
@@ -134,10 +134,10 @@ func TestTableStrand(t *testing.T) {
 			t.Errorf("slot %d is kept as the reader", r)
 		}
 	}
-	if readers != 1 || len(s.fresh)+len(s.isFresh) > 0 {
-		t.Errorf("%d readers, %d fresh versions are kept", readers, len(s.fresh)+len(s.isFresh))
+	if readers != 1 || len(s.fresh) > 0 {
+		t.Errorf("%d readers, %d fresh versions are kept", readers, len(s.fresh))
 	}
-	if s.tab.At(init).Next != w[0] || s.tab.At(w[0]).Next != w[2] || s.writeOf(1, 0) != w[1] || s.readOf(1, 0) != init {
+	if s.tab.At(init).Next != w[0] || s.tab.At(w[0]).Next != w[2] || s.tab.WriteOf(1, 0) != w[1] || s.tab.ReadOf(1, 0) != init {
 		t.Error("the table is wrong")
 	}
 }

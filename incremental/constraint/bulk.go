@@ -83,7 +83,7 @@ func (p *Polygraph) updatesInBulk() *bitset.BitSet {
 	times := map[vid]int{} // how often a version was overwritten, if more than once
 	once := &bitset.BitSet{}
 	for s := range slot(p.slots) {
-		reads, writes := p.txns.Reads(s), p.txns.Writes(s)
+		reads, writes := p.tab.Reads(s), p.tab.Writes(s)
 		if len(reads) == 0 || len(writes) == 0 {
 			continue
 		}
@@ -378,7 +378,7 @@ func (p *Polygraph) withdraw(e graph.Edge) {
 		return
 	}
 	r := p.SlotOf(e.From)
-	for _, v := range p.txns.Reads(r) {
+	for _, v := range p.tab.Reads(r) {
 		if p.tab.At(v).Key == e.Key {
 			p.withdrawn[readOf{r, v}] = true
 		}

@@ -59,7 +59,7 @@ func TestManyCandidates(t *testing.T) {
 			p := r.p
 			for ci := range p.choices {
 				c := &p.choices[ci]
-				all := p.txns.AllCandidates(c.reader, c.key)
+				all := p.tab.Candidates(c.reader, c.key)
 				if c.state == choiceGone || p.Found > 0 {
 					continue
 				}

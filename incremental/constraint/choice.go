@@ -50,22 +50,12 @@ const (
 
 // writersOnLine are the writers of one key on one line (session), in order.
 type writersOnLine struct {
-	line Line
+	line version.Line
 	vs   []vid
 }
 
 // itemChoice marks the watches of choices among those of pairs.
 const itemChoice = uint32(1) << 31
-
-// Uncertain declares that it is not known whether slot took effect: it is in
-// the history only if a transaction of it read from slot. It has been added
-// with Txn.Open. Its reads are given to Ambiguous, guarded.
-func (p *Polygraph) Uncertain(s version.Slot) {
-	if p.maybe == nil {
-		p.maybe = map[slot]maybe{}
-	}
-	p.maybe[s] = mayBeIn
-}
 
 // Impossible declares that slot, which is uncertain, breaks something by itself
 // and so can't be in the history.
@@ -161,7 +151,7 @@ func (p *Polygraph) Include(s version.Slot) {
 func (p *Polygraph) Config() Config { return p.cfg }
 
 // line numbers total orders: sessions, and each transaction outside of them.
-func (p *Polygraph) line(v vid) Line { return p.lines[p.tab.At(v).Writer] }
+func (p *Polygraph) line(v vid) version.Line { return p.tab.Line(p.tab.At(v).Writer) }
 
 // trackWriters keeps the writers of a key by line from now on.
 func (p *Polygraph) trackWriters(k keyID) {
@@ -200,7 +190,7 @@ func (p *Polygraph) Wrote(v version.ID) {
 func (p *Polygraph) trackWriter(v vid) {
 	k, line := p.tab.At(v).Key, p.line(v)
 	lists := p.byLine[k]
-	i, ok := slices.BinarySearchFunc(lists, line, func(l writersOnLine, x Line) int { return int(l.line) - int(x) })
+	i, ok := slices.BinarySearchFunc(lists, line, func(l writersOnLine, x version.Line) int { return int(l.line) - int(x) })
 	if !ok {
 		lists = slices.Insert(lists, i, writersOnLine{line: line})
 		p.byLine[k] = lists
@@ -267,7 +257,7 @@ func (p *Polygraph) beside(c *choice, out []vid) []vid {
 		vs := l.vs[p.preceding(l.vs, c.reader):]
 		vs = vs[:sort.Search(len(vs), func(i int) bool { return p.reach.Reaches(start, p.commit(p.writer(vs[i]))) })]
 		for _, v := range vs {
-			if p.writer(v) != c.reader && p.isHead(v) && !p.held(v) {
+			if p.writer(v) != c.reader && p.isHead(v) && !p.tab.At(v).Fresh {
 				out = append(out, v)
 			}
 		}
@@ -303,7 +293,7 @@ func (p *Polygraph) excluded(v vid, reader slot, behind []slot) (graph.Edge, boo
 	}
 	// If reader overwrote v, nobody else did.
 	if ver.Next != version.None && !p.cfg.Prefix {
-		if n := p.tab.At(ver.Next).Writer; n != reader && p.writes(reader, ver.Key) != version.None {
+		if n := p.tab.At(ver.Next).Writer; n != reader && p.tab.WriteOf(reader, ver.Key) != version.None {
 			return p.antiDependency(reader, n, ver.Key), true
 		}
 	}
@@ -312,16 +302,6 @@ func (p *Polygraph) excluded(v vid, reader slot, behind []slot) (graph.Edge, boo
 
 func (p *Polygraph) antiDependency(reader, writer slot, k keyID) graph.Edge {
 	return graph.Edge{From: p.start(reader), To: p.commit(writer), Key: k, Type: verdict.RW, Why: verdict.ByCase}
-}
-
-// writes is the version that s made of k, or none.
-func (p *Polygraph) writes(s slot, k keyID) vid {
-	for _, w := range p.txns.Writes(s) {
-		if p.tab.At(w).Key == k {
-			return w
-		}
-	}
-	return version.None
 }
 
 // behindSteps is what the search in one line of writers costs.
@@ -473,7 +453,7 @@ func (p *Polygraph) decideRead(ci choiceID) {
 	p.Stats.Eliminated++
 	p.byElimination = true
 	why := verdict.ByElimination
-	if len(p.txns.AllCandidates(reader, key)) == 1 {
+	if len(p.tab.Candidates(reader, key)) == 1 {
 		why = verdict.ByValue // its transaction was in doubt, not its writer
 	}
 	if ver := p.tab.At(v); ver.Kind == version.Written {
@@ -481,9 +461,9 @@ func (p *Polygraph) decideRead(ci choiceID) {
 	}
 	w := vid(none) // its version that follows v at once
 	if !p.cfg.Prefix {
-		w = p.writes(reader, key)
+		w = p.tab.WriteOf(reader, key)
 	}
-	p.txns.Decided(reader, v)
+	p.tab.Decide(reader, v)
 	p.readAs(reader, v, why)
 	if w == version.None || p.tab.At(v).Next != version.None || p.tab.At(w).Prev != version.None {
 		if p.bulk {
@@ -498,7 +478,9 @@ func (p *Polygraph) decideRead(ci choiceID) {
 		}
 		return
 	}
-	p.Overwrite(v, w, p.txns.TakeFresh(w))
+	fresh := p.tab.At(w).Fresh
+	p.tab.At(w).Fresh = false
+	p.Overwrite(v, w, fresh)
 }
 
 // bulkRead puts the anti-dependencies of a read that was decided during a bulk

@@ -179,12 +179,12 @@ func (p *Polygraph) reason(id graph.EdgeID) []step {
 // spine adds the read-froms that hold the two blocks of an order edge together.
 func (p *Polygraph) spine(v *Violation, e graph.Edge) {
 	for _, s := range [2]slot{p.SlotOf(e.From), p.SlotOf(e.To)} {
-		for _, w := range p.txns.Writes(s) {
+		for _, w := range p.tab.Writes(s) {
 			if p.tab.At(w).Key == e.Key {
 				p.wholeBlock(v, w)
 			}
 		}
-		for _, r := range p.txns.Reads(s) {
+		for _, r := range p.tab.Reads(s) {
 			if p.tab.At(r).Key == e.Key && p.tab.At(r).Kind == version.Written {
 				p.wholeBlock(v, r)
 			}
@@ -282,7 +282,7 @@ func (p *Polygraph) eliminated(e graph.Edge, limit graph.EdgeID) (out []fallen, 
 func (p *Polygraph) whyNot(reader slot, key keyID, but node, limit graph.EdgeID,
 	shown map[slot]bool) (out []fallen, ok bool) {
 	ok = true
-	for _, v := range p.txns.AllCandidates(reader, key) {
+	for _, v := range p.tab.Candidates(reader, key) {
 		ver := p.tab.At(v)
 		if ver.Kind == version.Written && p.commit(ver.Writer) == but {
 			continue

@@ -347,10 +347,10 @@ func (p *Polygraph) readsSome(s slot) {
 		return
 	}
 	p.reads.Set(uint(s))
-	for _, w := range p.txns.Writes(s) {
+	for _, w := range p.tab.Writes(s) {
 		if !p.putsOff {
 			p.matters(w)
-		} else if !p.held(w) && p.isHead(w) && p.idle(w) {
+		} else if !p.tab.At(w).Fresh && p.isHead(w) && p.idle(w) {
 			p.putOff()
 		}
 	}
@@ -363,7 +363,7 @@ func (p *Polygraph) putOff() { p.isPutOff, p.solved.valid = true, false }
 func (p *Polygraph) makePutOff() {
 	p.putsOff, p.isPutOff = false, false
 	for s, ok := p.reads.NextSet(0); ok; s, ok = p.reads.NextSet(s + 1) {
-		for _, w := range p.txns.Writes(slot(s)) {
+		for _, w := range p.tab.Writes(slot(s)) {
 			p.matters(w)
 		}
 	}
@@ -515,15 +515,11 @@ func (p *Polygraph) overwritten(r slot, v vid) {
 		true)
 }
 
-// held: the version heads a block that Block is yet to be told of, which will then be
-// related to all others.
-func (p *Polygraph) held(head vid) bool { return p.txns.Held(head) }
-
 // readTail puts the anti-dependencies from a new reader of a block's tail to
 // the blocks known to follow, and wakes the pairs that are open.
 func (p *Polygraph) readTail(r slot, v vid) {
 	head := p.tab.Head(v)
-	if p.held(head) || p.leaves() {
+	if p.tab.At(head).Fresh || p.leaves() {
 		return
 	}
 	if p.open > 0 {
@@ -621,7 +617,7 @@ func (p *Polygraph) drop(head vid) {
 
 // extend takes in that the block's tail has moved on by one.
 func (p *Polygraph) extend(head vid) {
-	if p.held(head) || p.leaves() {
+	if p.tab.At(head).Fresh || p.leaves() {
 		return
 	}
 	for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
@@ -645,7 +641,7 @@ func (p *Polygraph) merge(a, b vid) {
 	if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == b }); i >= 0 {
 		remove(list, i)
 	}
-	if p.held(a) {
+	if p.tab.At(a).Fresh {
 		return
 	}
 	at := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == a })

@@ -139,9 +139,6 @@ type Other struct {
 	Order []graph.Edge
 }
 
-// Line numbers the total orders that transactions lie on.
-type Line uint32
-
 // Read names a read.
 type Read struct {
 	Reader version.Slot
@@ -175,29 +172,12 @@ type blockRef struct {
 	low uint32
 }
 
-// Reading is what transactions read and wrote. It may be shared between the polygraphs of several levels.
-type Reading interface {
-	// Reads and Writes are a transaction's external reads and final writes.
-	Reads(version.Slot) []version.ID
-	Writes(version.Slot) []version.ID
-	// AllCandidates are the versions that reader may have read of key before any was excluded.
-	AllCandidates(reader version.Slot, key version.Key) []version.ID
-	// Decided is told of each ambiguous read that has been decided, before its dependencies go in; it makes the reader
-	// one of v's in the table.
-	Decided(reader version.Slot, v version.ID)
-	// Held tells whether a version is not in the list of blocks yet: Block is told of it later, and till then it is in no
-	// pair. TakeFresh is the same, after which it is to be put there by who asks.
-	Held(version.ID) bool
-	TakeFresh(version.ID) bool
-}
-
 // Polygraph is the polygraph of one level. The version table is shared between
 // levels and is changed by the engine before the polygraph is told.
 type Polygraph struct {
 	cfg   Config
 	parts graph.Parts
 	tab   *version.Table
-	txns  Reading
 
 	g      graph.Graph
 	reach  reach.Reach
@@ -225,7 +205,6 @@ type Polygraph struct {
 	maybe         map[slot]maybe      // transactions of unknown outcome; in, where missing
 	guardedBy     map[slot][]choiceID // the choices of uncertain transactions
 	exclusive     map[slot][]slot     // uncertain transactions of which one at most took effect
-	lines         []Line              // by slot: the total order it lies on
 	byLine        [][]writersOnLine   // by key, if tracked: its writers
 	tracked       []bool
 	candidate     bitset.BitSet // versions that a read that is open was found to may be of
@@ -314,9 +293,9 @@ func (p *Polygraph) hold() {
 // Drop gives back what the polygraph holds, which must not be used any more.
 func (p *Polygraph) Drop() { p.Budget.Leave() }
 
-// New makes an empty polygraph over the table, of what r says of transactions.
-func New(cfg Config, tab *version.Table, r Reading) *Polygraph {
-	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, txns: r, bulk: cfg.Bulk && !cfg.RealTime, Budget: budget.Unlimited().Share(),
+// New makes an empty polygraph over the table.
+func New(cfg Config, tab *version.Table) *Polygraph {
+	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime, Budget: budget.Unlimited().Share(),
 		window: window{zone: noZone}, given: map[[2]vid]bool{}, withdrawn: map[readOf]bool{}}
 	if cfg.Split {
 		p.parts = 2
@@ -345,7 +324,7 @@ func New(cfg Config, tab *version.Table, r Reading) *Polygraph {
 func (p *Polygraph) Expect(n int) {
 	nodes := n * int(p.parts)
 	p.g.Room(nodes)
-	p.firstWatch, p.lines = slices.Grow(p.firstWatch, nodes), slices.Grow(p.lines, n)
+	p.firstWatch = slices.Grow(p.firstWatch, nodes)
 	if p.banded != nil {
 		p.banded.Room(n)
 	}
@@ -355,7 +334,7 @@ func (p *Polygraph) Expect(n int) {
 // which is empty.
 func (p *Polygraph) Reuse(old *Polygraph) {
 	p.g = old.g.Spare()
-	p.firstWatch, p.lines, p.watches, p.pairs = old.firstWatch[:0], old.lines[:0], old.watches[:0], old.pairs[:0]
+	p.firstWatch, p.watches, p.pairs = old.firstWatch[:0], old.watches[:0], old.pairs[:0]
 	p.contracted, p.arcs = old.contracted, old.arcs
 	p.dirty, p.dirtyChoices = old.dirty[:0], old.dirtyChoices[:0]
 	p.listAt, p.pairsOf = old.listAt[:0], old.pairsOf[:0]
@@ -446,11 +425,13 @@ const (
 // Txn is what the polygraph is told of a transaction.
 type Txn struct {
 	Chain      reach.Chain // the chain it lies on, of which Prev is the last: its session; or reach.Alone
-	Line       Line        // numbers the total orders that transactions lie on, be it alone
 	Prev       slot        // its predecessor in its session, or version.None
 	Start, End int64       // nanoseconds, if timed
 	Timed      bool
 	Open       bool // its outcome is unknown: it may have taken effect after End
+	// Uncertain: with Open, it is in the history only if a transaction of it read from it. Its reads are given to
+	// Ambiguous, guarded.
+	Uncertain bool
 	// Base: it ended before the first transaction that is not one, and comes late.
 	// It precedes, with real time, what that one precedes by the clock; what would
 	// precede it is forgotten. Without RealTime nothing orders it.
@@ -462,11 +443,16 @@ type Txn struct {
 func (p *Polygraph) Add(t Txn) {
 	s := slot(p.slots)
 	p.slots++
+	if t.Uncertain {
+		if p.maybe == nil {
+			p.maybe = map[slot]maybe{}
+		}
+		p.maybe[s] = mayBeIn
+	}
 	p.g.Grow(p.slots * int(p.parts))
 	for len(p.firstWatch) < p.g.Nodes() {
 		p.firstWatch = append(p.firstWatch, none)
 	}
-	p.lines = append(p.lines, t.Line)
 	p.wide = 1 + p.reach.Bytes()/(64*p.g.Nodes())
 	switch {
 	case t.Base && p.banded != nil:

@@ -130,7 +130,7 @@ func TestWhyCandidatesFall(t *testing.T) {
 	each(t, func(t *testing.T, cfg Config) {
 		r := feed(pl, cfg)
 		r.check(t, "R x =V")
-		fallen := r.writeOf(slot(pl.txn("T")), pl.key("x"))
+		fallen := r.tab.WriteOf(slot(pl.txn("T")), pl.key("x"))
 		f, ok := r.p.wouldClose(fallen, slot(pl.txn("R")), none)
 		if !ok || f.order == nil {
 			t.Fatalf("%v, %v", ok, f)

@@ -259,10 +259,6 @@ type rig struct {
 	pl       *plan
 	p        *Polygraph
 	tab      version.Table
-	reads    [][]version.ID // by slot
-	writes   [][]version.ID
-	lines    []uint32
-	isFresh  []bool
 	fresh    []version.ID
 	last     map[string]slot
 	chains   map[string]uint32
@@ -286,32 +282,16 @@ type want struct {
 
 func newRig(pl *plan, cfg Config) *rig {
 	r := &rig{pl: pl, last: map[string]slot{}, chains: map[string]uint32{}}
-	r.p = New(cfg, &r.tab, r)
-	return r
-}
-
-func (r *rig) Reads(s slot) []version.ID  { return r.reads[s] }
-func (r *rig) Writes(s slot) []version.ID { return r.writes[s] }
-func (r *rig) Held(version.ID) bool       { return false } // it is told of each at once
-
-func (r *rig) AllCandidates(s slot, k keyID) []version.ID {
-	for _, rd := range r.pl.txns[s].reads {
-		if rd.key == k {
-			return r.versions(rd)
+	r.tab.Candidates = func(s slot, k keyID) []version.ID {
+		for _, rd := range pl.txns[s].reads {
+			if rd.key == k {
+				return r.versions(rd)
+			}
 		}
+		return nil
 	}
-	return nil
-}
-
-func (r *rig) TakeFresh(v version.ID) bool {
-	was := r.isFresh[v]
-	r.isFresh[v] = false
-	return was
-}
-
-func (r *rig) Decided(s slot, v version.ID) {
-	r.reads[s] = append(r.reads[s], v)
-	r.addReader(v, s)
+	r.p = New(cfg, &r.tab)
+	return r
 }
 
 // feed makes a polygraph of a plan, facts last.
@@ -373,7 +353,7 @@ func (r *rig) tellLists(upTo int, rng *rand.Rand) {
 
 // follow is that k's version by w comes at once after the one by prev.
 func (r *rig) follow(k keyID, prev, w int) {
-	a, b := r.versions(planRead{k, []int{prev}})[0], r.writeOf(slot(w), k)
+	a, b := r.versions(planRead{k, []int{prev}})[0], r.tab.WriteOf(slot(w), k)
 	next := r.tab.At(a).Next
 	if next != version.None && next != b || r.tab.At(b).Prev != version.None && r.tab.At(b).Prev != a {
 		r.diverged = true
@@ -384,8 +364,8 @@ func (r *rig) follow(k keyID, prev, w int) {
 	}
 	if next != b {
 		r.tab.Overwrite(a, b)
-		was := r.isFresh[b]
-		r.isFresh[b] = false
+		was := r.tab.At(b).Fresh
+		r.tab.At(b).Fresh = false
 		r.p.Overwrite(a, b, was)
 	}
 	r.did()
@@ -445,7 +425,7 @@ func (r *rig) did() {
 
 func (r *rig) add(i int) {
 	x := &r.pl.txns[i]
-	t := Txn{Prev: version.None, Start: x.start, End: x.end, Timed: x.timed, Open: x.maybe}
+	t := Txn{Prev: version.None, Start: x.start, End: x.end, Timed: x.timed, Open: x.maybe, Uncertain: x.maybe}
 	if s, ok := r.last[x.session]; ok {
 		t.Prev = s
 	}
@@ -457,58 +437,38 @@ func (r *rig) add(i int) {
 		t.Chain = reach.Chain(r.nChains)
 		r.nChains++
 	}
-	t.Line = Line(t.Chain)
+	line := version.Line(t.Chain)
 	if x.maybe {
-		t.Line = Line(^slot(i))
+		line = ^version.Line(i)
 	} else {
 		r.last[x.session], r.chains[x.session] = slot(i), uint32(t.Chain)
 	}
 	if x.maybe || !x.timed {
 		r.tab.Endless(slot(i))
 	}
-	r.lines = append(r.lines, uint32(t.Line))
-	r.reads, r.writes = append(r.reads, nil), append(r.writes, nil)
+	r.tab.Add(line, 0, 0)
 	r.p.Add(t)
-	if x.maybe {
-		r.p.Uncertain(slot(i))
-	}
 }
 
 func (r *rig) write(i int) {
 	for _, k := range r.pl.txns[i].writes {
-		v := r.newVersion(k, version.Written, slot(i))
-		r.isFresh[v] = true
+		v := r.tab.Write(slot(i), k)
+		r.tab.At(v).Fresh = true
 		r.fresh = append(r.fresh, v)
-		r.writes[i] = append(r.writes[i], v)
 		r.p.Wrote(v)
 	}
 	r.did()
 }
 
-func (r *rig) newVersion(k keyID, kind version.Kind, w slot) version.ID {
-	v := r.tab.New(k, kind, w)
-	r.isFresh = append(r.isFresh, false)
-	return v
-}
-
 func (r *rig) settle() {
 	for _, v := range r.fresh {
-		if r.isFresh[v] {
-			r.isFresh[v] = false
+		if r.tab.At(v).Fresh {
+			r.tab.At(v).Fresh = false
 			r.p.Block(v)
 			r.did()
 		}
 	}
 	r.fresh = nil
-}
-
-func (r *rig) writeOf(s slot, k keyID) version.ID {
-	for _, v := range r.writes[s] {
-		if r.tab.At(v).Key == k {
-			return v
-		}
-	}
-	return version.None
 }
 
 // versions are the candidates of a read, by line and slot, the initial one first.
@@ -517,29 +477,23 @@ func (r *rig) versions(rd planRead) []version.ID {
 	for _, w := range rd.from {
 		if w == initially {
 			if r.tab.InitialOf(rd.key) == version.None {
-				r.newVersion(rd.key, version.Initial, version.None)
+				r.tab.New(rd.key, version.Initial, version.None)
 			}
 			out = append(out, r.tab.InitialOf(rd.key))
 		} else {
-			out = append(out, r.writeOf(slot(w), rd.key))
+			out = append(out, r.tab.WriteOf(slot(w), rd.key))
 		}
 	}
 	line := func(v version.ID) int64 {
 		if r.tab.At(v).Kind == version.Initial {
 			return -1
 		}
-		return int64(r.lines[r.tab.At(v).Writer])
+		return int64(r.tab.Line(r.tab.At(v).Writer))
 	}
 	slices.SortFunc(out, func(a, b version.ID) int {
 		return cmp.Or(cmp.Compare(line(a), line(b)), cmp.Compare(r.tab.At(a).Writer, r.tab.At(b).Writer))
 	})
 	return out
-}
-
-func (r *rig) addReader(v version.ID, s slot) {
-	r.tab.AddReader(v, s, func(q slot) bool {
-		return !r.pl.txns[q].maybe && !r.pl.txns[s].maybe && r.pl.txns[q].session == r.pl.txns[s].session
-	})
 }
 
 func (r *rig) read(w want) {
@@ -558,7 +512,7 @@ func (r *rig) read(w want) {
 		r.p.Include(slot(x))
 		r.did()
 	}
-	own, next := r.writeOf(s, w.read.key), r.tab.At(v).Next
+	own, next := r.tab.WriteOf(s, w.read.key), r.tab.At(v).Next
 	if r.p.cfg.Prefix {
 		own = version.None
 	}
@@ -570,13 +524,12 @@ func (r *rig) read(w want) {
 		r.diverged = true // a list shows that another one is before its own
 		return
 	}
-	r.reads[s] = append(r.reads[s], v)
-	r.addReader(v, s)
+	r.tab.Read(s, v)
 	r.p.Read(s, v)
 	if own != version.None && r.tab.At(v).Next == version.None { // unless the read has decided another one
 		r.tab.Overwrite(v, own)
-		was := r.isFresh[own]
-		r.isFresh[own] = false
+		was := r.tab.At(own).Fresh
+		r.tab.At(own).Fresh = false
 		r.p.Overwrite(v, own, was)
 	}
 	r.did()

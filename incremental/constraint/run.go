@@ -100,7 +100,7 @@ func (p *Polygraph) newRun() *run {
 			r.missing -= int(p.parts)
 			continue
 		}
-		for _, v := range p.txns.Reads(s) {
+		for _, v := range p.tab.Reads(s) {
 			if !p.isWithdrawn(s, v) {
 				r.unread[v]++
 			}
@@ -162,7 +162,7 @@ func (r *run) is(v vid) bool {
 
 func (r *run) canStart(v node, s slot) bool {
 	p := r.p
-	for _, x := range p.txns.Reads(s) {
+	for _, x := range p.tab.Reads(s) {
 		if p.isWithdrawn(s, x) {
 			continue
 		}
@@ -179,7 +179,7 @@ func (r *run) canStart(v node, s slot) bool {
 		}
 	}
 	if r.exclusive() {
-		for _, w := range p.txns.Writes(s) {
+		for _, w := range p.tab.Writes(s) {
 			k := p.tab.At(w).Key
 			if r.keys[k].busy != version.None || r.doomed(w, k) {
 				r.park(v, k)
@@ -206,11 +206,11 @@ func (r *run) waitedFor(k keyID, s slot) bool {
 		return false
 	}
 	// It may be s itself, which reads as it commits.
-	return r.unread[h] > 1 || r.p.parts == 2 || r.p.isWithdrawn(s, h) || !slices.Contains(r.p.txns.Reads(s), h)
+	return r.unread[h] > 1 || r.p.parts == 2 || r.p.isWithdrawn(s, h) || !slices.Contains(r.p.tab.Reads(s), h)
 }
 
 func (r *run) canCommit(v node, s slot) bool {
-	for _, w := range r.p.txns.Writes(s) {
+	for _, w := range r.p.tab.Writes(s) {
 		if k := r.p.tab.At(w).Key; r.waitedFor(k, s) || r.doomed(w, k) {
 			r.park(v, k)
 			return false
@@ -235,7 +235,7 @@ func (r *run) wakeWriter(k keyID) {
 
 func (r *run) started(s slot) {
 	p := r.p
-	for _, x := range p.txns.Reads(s) {
+	for _, x := range p.tab.Reads(s) {
 		if p.isWithdrawn(s, x) {
 			continue
 		}
@@ -244,7 +244,7 @@ func (r *run) started(s slot) {
 		}
 	}
 	if r.exclusive() {
-		for _, w := range p.txns.Writes(s) {
+		for _, w := range p.tab.Writes(s) {
 			r.keys[p.tab.At(w).Key].busy = s
 		}
 	}
@@ -252,7 +252,7 @@ func (r *run) started(s slot) {
 
 func (r *run) committed(s slot) {
 	p := r.p
-	for _, w := range p.txns.Writes(s) {
+	for _, w := range p.tab.Writes(s) {
 		k := p.tab.At(w).Key
 		x := &r.keys[k]
 		for _, list := range [2][]node{r.readers[w], x.either} {

@@ -27,8 +27,7 @@ type hot struct {
 
 func (h hot) load(cfg Config) *Polygraph {
 	tab := &version.Table{}
-	of := &rig{}
-	p := New(cfg, tab, of)
+	p := New(cfg, tab)
 	if h.budget != nil {
 		p.Budget = h.budget.Share()
 	}
@@ -39,16 +38,14 @@ func (h hot) load(cfg Config) *Polygraph {
 	latest := version.None
 	ties := make([]version.ID, 0, h.writers) // by writer: its version of its own key
 	add := func(i, session int) slot {
-		s := slot(len(of.writes))
-		of.reads, of.writes = append(of.reads, nil), append(of.writes, nil)
-		p.Add(Txn{Chain: reach.Chain(uint32(session)), Line: Line(uint32(session)), Prev: last[session], Timed: h.overlap > 0,
+		s := tab.Add(version.Line(session), 0, 0)
+		p.Add(Txn{Chain: reach.Chain(uint32(session)), Prev: last[session], Timed: h.overlap > 0,
 			Start: int64(10 * i), End: int64(10*i + 10*h.overlap)})
 		last[session] = s
 		return s
 	}
 	write := func(s slot, k keyID) version.ID {
-		v := tab.New(k, version.Written, s)
-		of.writes[s] = append(of.writes[s], v)
+		v := tab.Write(s, k)
 		p.Wrote(v)
 		return v
 	}
@@ -58,19 +55,16 @@ func (h hot) load(cfg Config) *Polygraph {
 		own := write(s, keyID(i+1))
 		ties = append(ties, own)
 		if h.ties > 0 && i%h.ties == 0 && i > 0 {
-			of.reads[s] = append(of.reads[s], ties[i-1])
-			tab.AddReader(ties[i-1], s, nil)
+			tab.Read(s, ties[i-1])
 			p.Read(s, ties[i-1])
 		}
 		if h.reads {
 			initial := tab.New(keyID(h.writers+i+1), version.Initial, version.None)
-			of.reads[s] = append(of.reads[s], initial)
-			tab.AddReader(initial, s, nil)
+			tab.Read(s, initial)
 			p.Read(s, initial)
 		}
 		if h.updates && latest != version.None {
-			of.reads[s] = append(of.reads[s], version.ID(latest))
-			tab.AddReader(version.ID(latest), s, nil)
+			tab.Read(s, version.ID(latest))
 			p.Read(s, version.ID(latest))
 		}
 		latest = int(v)
@@ -161,7 +155,7 @@ func TestManySessionsLeaveChains(t *testing.T) {
 	for _, split := range []bool{false, true} {
 		rng := rand.New(rand.NewPCG(3, 4))
 		tab := &version.Table{}
-		p := New(Config{Sessions: true, Split: split}, tab, nil)
+		p := New(Config{Sessions: true, Split: split}, tab)
 		n := slot(4000) // 32 MB of chains are left on the way
 		if split {
 			n = 2800
@@ -176,7 +170,8 @@ func TestManySessionsLeaveChains(t *testing.T) {
 				last = append(last, 0)
 			}
 			last[session] = s
-			p.Add(Txn{Chain: reach.Chain(session), Line: Line(session), Prev: slot(prev)})
+			tab.Add(version.Line(session), 0, 0)
+			p.Add(Txn{Chain: reach.Chain(session), Prev: slot(prev)})
 			for range min(2, int(s)) {
 				w := s - 1 - slot(rng.IntN(min(int(s), 100)))
 				p.addEdge(graph.Edge{From: p.commit(w), To: p.start(s), Key: none, Type: verdict.WR}, true)

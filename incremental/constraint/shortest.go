@@ -171,7 +171,7 @@ func (w *walker) back(at state, level int) {
 // which the database's clock may have stepped back.
 func (w *walker) later(from, n node) step {
 	p := w.p
-	if a, b := p.SlotOf(from), p.SlotOf(n); a < b && p.lines[a] == p.lines[b] && from == p.commit(a) && n == p.start(b) {
+	if a, b := p.SlotOf(from), p.SlotOf(n); a < b && p.tab.Line(a) == p.tab.Line(b) && from == p.commit(a) && n == p.start(b) {
 		return step{graph.Edge{From: from, To: n, Key: none, Type: verdict.SO, Why: verdict.BySession}, none} // as well
 	}
 	return step{graph.Edge{From: from, To: n, Key: none, Type: verdict.RT, Why: verdict.ByClock, Assumed: true}, none}

@@ -14,11 +14,13 @@ import (
 // randomGraph is a known graph of a few transactions in three sessions, with edges
 // at random, put in in the order of a shuffle.
 func randomGraph(rng *rand.Rand, split bool, shuffle *rand.Rand) *Polygraph {
-	p := New(Config{Split: split, Sessions: true, Chains: 3, Slots: 9}, &version.Table{}, nil)
+	tab := &version.Table{}
+	p := New(Config{Split: split, Sessions: true, Chains: 3, Slots: 9}, tab)
 	last := [3]slot{version.None, version.None, version.None}
 	for s := range slot(9) {
 		c := rng.IntN(3)
-		p.Add(Txn{Chain: reach.Chain(uint32(c)), Line: Line(uint32(c)), Prev: last[c]})
+		tab.Add(version.Line(c), 0, 0)
+		p.Add(Txn{Chain: reach.Chain(uint32(c)), Prev: last[c]})
 		last[c] = s
 	}
 	var es []graph.Edge

@@ -283,10 +283,10 @@ func (r *rig) mayBe(e graph.Edge, c core) bool {
 		if e.Key != ch.key {
 			continue
 		}
-		if e.Type == verdict.RW && e.From == p.start(ch.reader) && r.writeOf(p.SlotOf(e.To), ch.key) != version.None {
+		if e.Type == verdict.RW && e.From == p.start(ch.reader) && r.tab.WriteOf(p.SlotOf(e.To), ch.key) != version.None {
 			return true
 		}
-		if e.Type == verdict.WR && e.To == p.start(ch.reader) && slices.Contains(ch.cands, r.writeOf(p.SlotOf(e.From), ch.key)) {
+		if e.Type == verdict.WR && e.To == p.start(ch.reader) && slices.Contains(ch.cands, r.tab.WriteOf(p.SlotOf(e.From), ch.key)) {
 			return true
 		}
 	}
@@ -415,7 +415,7 @@ func TestCompactKeepsWatching(t *testing.T) {
 			r.each = func() {
 				compacted = compacted || len(r.p.pairs) < most
 				most = max(most, len(r.p.pairs))
-				if compacted && len(r.writes) < len(pl.txns) && (r.p.open == 0 || r.p.openChoices != 1) { // before N
+				if compacted && r.tab.Slots() < len(pl.txns) && (r.p.open == 0 || r.p.openChoices != 1) { // before N
 					t.Fatalf("%d pairs and %d choices are open when the rest is dropped", r.p.open, r.p.openChoices)
 				}
 			}

@@ -114,7 +114,7 @@ func (d *delayed) dueAt(w want) int {
 }
 
 func (d *delayed) upTo(n int) {
-	for i := len(d.writes); i < n; i++ {
+	for i := d.tab.Slots(); i < n; i++ {
 		d.add(i)
 		d.write(i)
 		for _, rd := range d.pl.txns[i].reads {
@@ -129,7 +129,7 @@ func (d *delayed) upTo(n int) {
 // known is the plan as far as a rig was told of it.
 func (d *delayed) known() *plan {
 	pl := &plan{keys: d.pl.keys}
-	for i := range d.writes {
+	for i := range d.tab.Slots() {
 		x := d.pl.txns[i]
 		x.reads = nil
 		for _, r := range d.pl.txns[i].reads {

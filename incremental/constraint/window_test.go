@@ -155,7 +155,7 @@ func (pl *plan) by(time func(*planTxn) int64) {
 
 // upTo feeds the transactions below n, as a stream does.
 func (r *rig) upTo(n int) {
-	for i := len(r.writes); i < n; i++ {
+	for i := r.tab.Slots(); i < n; i++ {
 		r.add(i)
 		r.write(i)
 		for _, rd := range r.pl.txns[i].reads {

@@ -56,6 +56,8 @@ type Version struct {
 	latest     Slot   // the greatest slot of its writer and of those who were ever noted as readers
 	Kind       Kind
 	endless    bool // one of these has no known end
+	// Fresh: it was written, and is no block yet: who takes it into one says so.
+	Fresh bool
 }
 
 // Latest is a slot that neither the writer nor a reader of the version comes after;
@@ -68,11 +70,20 @@ type reader struct {
 	next uint32
 }
 
-// Table holds all versions of a history.
+// Table holds all versions of a history, and what its transactions read and wrote of them.
 //
 // Invariants: Next and Prev are inverse to each other; only Written versions
 // lie in blocks; Head(Tail(h)) == h.
 type Table struct {
+	// OneReader: of a version the last reader is kept alone, as nobody asks for the others.
+	OneReader bool
+	// Candidates are, as far as it is known now, all versions that an ambiguous read of a slot can be of, be it that
+	// some are excluded: it is asked where that is explained. They ascend by line and slot, an initial version first.
+	Candidates func(Slot, Key) []ID
+
+	slots   []slotOps
+	ops     []ID          // of slots
+	decided map[Slot][]ID // reads that no record shows
 	v       paged.Vec[ID, Version]
 	readers paged.Vec[uint32, reader]
 	initial []ID     // by key
@@ -162,7 +173,8 @@ func (t *Table) isEndless(s Slot) bool {
 // Spare is an empty table that uses the memory of t again, which must not be used any
 // more.
 func (t *Table) Spare() Table {
-	return Table{v: t.v.Spare(), readers: t.readers.Spare(), initial: t.initial[:0], endless: t.endless[:0]}
+	return Table{slots: t.slots[:0], ops: t.ops[:0], v: t.v.Spare(), readers: t.readers.Spare(), initial: t.initial[:0],
+		endless: t.endless[:0]}
 }
 
 // At is a version; the pointer is good until the next New.
@@ -219,22 +231,17 @@ func (t *Table) First(head ID) bool {
 	return p != None && t.At(p).Kind == Initial
 }
 
-// AddReader notes a reader of v. replaces, if not nil, tells whether the new
-// reader makes an older one superfluous, as the last reader of a session does
-// the others; it then takes its place, unless the older one has the greater
-// slot.
-func (t *Table) AddReader(v ID, s Slot, replaces func(Slot) bool) {
+// addReader notes a reader of v. The last one of a line stands for the others, as these precede it.
+func (t *Table) addReader(s Slot, v ID) {
 	ver := t.At(v)
 	ver.latest, ver.endless = max(ver.latest, s), ver.endless || t.isEndless(s)
-	if replaces != nil {
-		for r := ver.readers; r != None; {
-			x := t.readers.At(r)
-			if replaces(x.slot) {
-				x.slot = max(x.slot, s)
-				return
-			}
-			r = x.next
+	for r := ver.readers; r != None; {
+		x := t.readers.At(r)
+		if t.OneReader || t.Line(x.slot) == t.Line(s) {
+			x.slot = max(x.slot, s)
+			return
 		}
+		r = x.next
 	}
 	ver.readers = t.readers.Push(reader{s, ver.readers})
 }
