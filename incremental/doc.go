@@ -47,9 +47,9 @@
 //	              g1, rc, ra, cc: package weak's checker is told of each transaction and each read beside, or without,
 //	              the strands
 //
-// Sub-packages, each importing only those before it: paged, graph, clock,
-// reach, version, weak, sat, acyclic, constraint. Package verdict holds what is said; oracle
-// and certificate judge it independently.
+// Sub-packages, each importing only those before it: paged, budget, verdict, version, graph, sets,
+// reach, weak, sat, acyclic, constraint. Package certificate, and internal/lab/oracle, judge
+// independently what is said.
 //
 // Non-obvious:
 //   - A cell is a pair of key and value; a version is what one transaction made
