@@ -60,8 +60,8 @@
 //     session or by the clock.
 //   - As soon as a read is ambiguous each polygraph has a strand of its own,
 //     because they may decide differently; until then they share one.
-//   - Transactions have three numbers: TxnID counts every Step, the index
-//     counts committed ones, the slot is the place in the order of admission.
+//   - Transactions have three numbers: TxnID counts every Step, the ordinal those
+//     that are, or may be, committed, the slot is the place in the order of admission.
 //   - Polygraphs may use times for levels that do not have them (Options.Clock).
 //     Edges that come from it are marked Assumed, and a proof that has one is
 //     checked again from the records before it is reported (report.go, judge).

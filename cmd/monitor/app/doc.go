@@ -41,8 +41,9 @@
 // # Queues
 //
 // What waits for a history is bounded (queue.go). A search that takes long delays
-// nobody but its own history until that one's queue is full; then the ingest waits,
-// reading pauses, and the lag shows. With overload: sample-sessions a queue that
+// nobody but its own history: what its queue has no room for is left in the journal, and
+// read from there. Reading pauses when that is too much, and the lag shows. With
+// overload: sample-sessions a queue that
 // fills up has whole sessions of its history left out instead. Which ones is part of
 // the entry, as a replay must leave out the same ones.
 //
@@ -64,7 +65,7 @@
 //     was told: if the input goes on after all, so does the next run.
 //   - Standard input can't be read again: nothing is journaled of it.
 //   - Not all is a checkpoint or an offset that the store takes for one. Under names that no history has (reserved, in
-//     marks.go) are, among checkpoints, events that wait for their transaction, how far was judged, what came of
+//     marks.go) are, among checkpoints, events that wait for their transaction, what came of
 //     proofs and what happened to the database; under the input's name with a suffix are, among offsets, what was
 //     seen, of which topic, and the number of the next entry.
 //   - A history that is first seen in an entry has its birth committed with that entry; a
