@@ -29,10 +29,11 @@ type Config struct {
 	Log            Log             `yaml:"log"`
 }
 
-// Source says where records come from, which is one of Kafka, File and Stdin, and in which form.
+// Source says where records come from, which is one of Kafka, File, HTTP and Stdin, and in which form.
 type Source struct {
 	Kafka *Kafka `yaml:"kafka"`
 	File  *File  `yaml:"file"`
+	HTTP  *Posts `yaml:"http" help:"Records that are posted to /api/v1/records of http.listen, a line each: http: {}. Whoever posts is answered when they are stored."`
 	Stdin *Stdin `yaml:"stdin" help:"Records from standard input, until it ends: stdin: {}."`
 
 	// Mapping is nil where records are Isowatch's.
@@ -100,6 +101,9 @@ type File struct {
 	Path   string `yaml:"path" help:"The file."`
 	Follow bool   `yaml:"follow" help:"Go on when the file grows, is truncated or is replaced, as tail -F does."`
 }
+
+// Posts are records that are posted to the monitor; they have no settings.
+type Posts struct{}
 
 // Stdin is standard input; it has no settings.
 type Stdin struct{}

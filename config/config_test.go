@@ -146,7 +146,7 @@ func TestErrors(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"empty file", "", []string{"source: is missing: give one of source.kafka, source.file or source.stdin"}},
+		{"empty file", "", []string{"source: is missing: give one of source.kafka, source.file, source.http or source.stdin"}},
 		{"all together", `source:
   kafka: {brokers: [here], topik: t}
 levels: [si, serr, rc, si]

@@ -139,6 +139,12 @@ func (v *validator) source(c *Config) {
 	if c.Source.File != nil {
 		given = append(given, "file")
 	}
+	if c.Source.HTTP != nil {
+		given = append(given, "http")
+		if c.HTTP.Listen == "" {
+			v.errorf("source.http", "wants http.listen: records are posted there")
+		}
+	}
 	if c.Source.Stdin != nil {
 		given = append(given, "stdin")
 	}
@@ -147,7 +153,7 @@ func (v *validator) source(c *Config) {
 	}
 	switch len(given) {
 	case 0:
-		v.errorf("source", "is missing: give one of source.kafka, source.file or source.stdin")
+		v.errorf("source", "is missing: give one of source.kafka, source.file, source.http or source.stdin")
 	case 1:
 	default:
 		v.errorf("source", "has %s: give only one", strings.Join(given, " and "))

@@ -1,8 +1,15 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/isowatch/isowatch/internal/wait"
 )
 
 // Lines is a sink that writes a record per line, as a file of records has them. It closes w if that can be
@@ -29,3 +36,70 @@ func (l *lines) Close() error {
 	}
 	return nil
 }
+
+// Posts is a sink that posts records to a monitor that has source.http, at its address, such as http://monitor:8080. Who
+// asks for a token is given it. What the monitor has no room for, or nobody answers, is posted again as long as ctx
+// allows.
+func Posts(client *http.Client, address, token string) Sink {
+	return &posts{client: client, url: strings.TrimSuffix(address, "/") + "/api/v1/records", token: token}
+}
+
+type posts struct {
+	client     *http.Client
+	url, token string
+}
+
+const (
+	postBytes = 1 << 20 // that are posted at once
+	postPause = 200 * time.Millisecond
+	// postPatience is how long one answer is waited for: longer than a monitor waits for room.
+	postPatience = 30 * time.Second
+)
+
+func (p *posts) Put(ctx context.Context, records []Record) error {
+	var body []byte
+	for i, r := range records {
+		body = append(append(body, r.JSON...), '\n')
+		if len(body) < postBytes && i < len(records)-1 {
+			continue
+		}
+		for {
+			again, err := p.post(ctx, body)
+			if err == nil {
+				break
+			}
+			if !again || wait.Sleep(ctx, postPause) != nil {
+				return fmt.Errorf("post records: %w", err)
+			}
+		}
+		body = body[:0]
+	}
+	return nil
+}
+
+// post posts once; again: it may go better another time.
+func (p *posts) post(ctx context.Context, body []byte) (again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, postPatience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	if p.token != "" {
+		req.Header.Set("Authorization", "Bearer "+p.token)
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return true, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNoContent {
+		return false, nil
+	}
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 1000)) // what there is of it
+	return resp.StatusCode >= http.StatusInternalServerError || resp.StatusCode == http.StatusTooManyRequests,
+		fmt.Errorf("%s answers %s: %s", p.url, resp.Status, said)
+}
+
+func (p *posts) Close() error { return nil }

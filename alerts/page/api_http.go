@@ -44,6 +44,9 @@ func (s *server) routes(mux *http.ServeMux) {
 	mux.Handle("POST /api/v1/silences", handler(s.silence))
 	mux.Handle("POST /api/v1/events", handler(s.happen))
 	mux.Handle("DELETE /api/v1/silences/{id}", handler(s.expire))
+	if s.opt.Records != nil {
+		mux.Handle("POST "+RecordsPath, s.opt.Records)
+	}
 	if s.opt.Session != nil {
 		mux.Handle("POST "+sessionPath, s.opt.Session)
 		mux.Handle("DELETE "+sessionPath, s.opt.Session)

@@ -21,6 +21,8 @@ type Options struct {
 	// in a token ({"token":"…"}) and gives it back; nil: no token is wanted. What
 	// checks tokens lets this path, and the page's own files (Public), through.
 	Session http.Handler
+	// Records answers POST /api/v1/records; nil: records do not come this way.
+	Records http.Handler
 	// Heartbeat is how often a reader of events hears something at least; 0: every
 	// 15 seconds.
 	Heartbeat time.Duration
@@ -41,6 +43,9 @@ func Public(r *http.Request) bool {
 }
 
 const sessionPath = "/api/v1/session"
+
+// RecordsPath is where records are posted to.
+const RecordsPath = "/api/v1/records"
 
 // Handler serves the page at / and what is behind it at /api/v1/. It stands behind Own.
 func Handler(d Data, o Options) http.Handler {

@@ -86,7 +86,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 		sources.Overrides = append(sources.Overrides,
 			config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
 	}
-	if c.publish != "" {
+	if c.publish != "" && !c.posts() {
 		broker, topic, err := c.topic()
 		if err != nil {
 			return err

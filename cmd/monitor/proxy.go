@@ -70,7 +70,7 @@ func (p *proxyFlags) run(cmd *cobra.Command) error {
 		return unusable(err)
 	}
 	var broker, topic string
-	if p.publish != "" {
+	if p.publish != "" && !p.posts() {
 		if broker, topic, err = p.topic(); err != nil {
 			return err
 		}

@@ -73,6 +73,9 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 		return unusable(config.Errors{{Place: loaded.Place("canary"), Path: "canary",
 			Msg: "is what monitor canary works by, and monitor run does not; give it a source"}})
 	}
+	if r.untilEnd && loaded.Config.Source.HTTP != nil {
+		return unusablef("--until-end: what is posted has no end; let it stop by SIGTERM")
+	}
 	stderr := cmd.ErrOrStderr()
 	log, level, err := app.NewLogger(loaded.Log, stderr, isColored(stderr))
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ func (r *recording) flags(cmd *cobra.Command, key string) {
 	f.BoolVar(&r.until, "until-violation", false, "end at the first violation")
 	f.StringVar(&r.record, "record", "", "`file` that the records are written to as well, for monitor check")
 	f.StringVar(&r.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked "+
-		"here"+key)
+		"here"+key+"; or http://host:port of a monitor with source.http")
 	r.out.flags(cmd)
 }
 
@@ -48,6 +49,11 @@ func (r *recording) sources(cmd *cobra.Command) (config.Sources, error) {
 		return config.Sources{}, unusablef("--duration: must not be negative")
 	}
 	return r.from.sources(cmd)
+}
+
+// posts tells whether --publish names a monitor.
+func (r *recording) posts() bool {
+	return strings.HasPrefix(r.publish, "http://") || strings.HasPrefix(r.publish, "https://")
 }
 
 // topic is what --publish says.
@@ -75,11 +81,11 @@ func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.C
 	if r.until {
 		o.Until = func(alerts.Alert) bool { return true }
 	}
-	if topic == "" {
+	if topic == "" && !r.posts() {
 		return o, nil
 	}
 	if r.until {
-		return o, unusablef("--until-violation: with --publish the records are checked by who reads the topic; leave one " +
+		return o, unusablef("--until-violation: with --publish the records are checked by who gets them; leave one " +
 			"of the two out")
 	}
 	o.Publish, err = r.publishTo(cmd, to, topic)
@@ -106,8 +112,11 @@ func (r *recording) open() (*os.File, error) {
 	return f, nil
 }
 
-// publishTo connects to a topic, and tries as long as the command is to run.
+// publishTo is a monitor that --publish names, or connects to a topic, and tries as long as the command is to run.
 func (r *recording) publishTo(cmd *cobra.Command, c kafka.Connection, topic string) (recorder.Sink, error) {
+	if r.posts() {
+		return recorder.Posts(http.DefaultClient, r.publish, strings.TrimSpace(os.Getenv(config.TokenEnv))), nil
+	}
 	ctx := cmd.Context()
 	if r.duration > 0 {
 		var done context.CancelFunc

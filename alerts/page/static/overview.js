@@ -179,6 +179,7 @@ function nobody(source) {
   const [how, command] = {
     kafka: ['The topic gets a record, with its session as key, by', `echo 'api-1|${example}' | kcat -P -K '|' -b ${source.brokers?.[0] ?? 'BROKER:9092'} -t ${source.name}`],
     file: ['The file gets a record by', `echo '${example}' >> '${file}'`],
+    http: ['Records are posted, one on each line, by', `echo '${example}' | curl --data-binary @- ${location.origin}/api/v1/records`],
     stdin: ['Records come on the standard input, one on each line:', `echo '${example}' | monitor run --config FILE`],
   }[source.kind];
   return h('div', { class: 'empty' },

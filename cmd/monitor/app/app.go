@@ -85,7 +85,8 @@ type App struct {
 	begins   bool // Options.Begins
 	stdout   io.Writer
 
-	failing failing // of the source
+	failing failing                     // of the source
+	posted  atomic.Pointer[file.Posted] // the source, if that is source.http; nil: nothing is read yet
 	// data is what the page shows; nil: there is no page.
 	data   page.Data
 	status *status
@@ -151,6 +152,8 @@ func New(o Options) (*App, error) {
 		a.name, a.origin = src.Kafka.Topic, originOf("kafka", src.Kafka.Topic)
 	case src.File != nil:
 		a.name, a.origin = src.File.Path, originOf("file", src.File.Path)
+	case src.HTTP != nil:
+		a.name, a.origin = "POST "+page.RecordsPath, originOf("http", page.RecordsPath)
 	default:
 		a.name = file.Stdin
 	}
@@ -335,6 +338,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		return err
 	}
 	k := newKeeper(&a.setting, a.store)
+	k.durable = a.stored
 	k.recall(context.WithoutCancel(ctx))
 	a.metrics.outbox.set(k.waiting)
 	if err = a.begin(context.WithoutCancel(ctx), k, receivers); err != nil {
@@ -535,7 +539,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		in.abort(err)
 		return err
 	}
-	src, err := a.open(ctx, s.resume)
+	src, err := a.open(ctx, s)
 	if err != nil {
 		return stopped(ctx, err)
 	}
@@ -621,15 +625,19 @@ func (a *App) delivered(e deliver.Event) {
 }
 
 // open opens the source, waiting for it as long as it takes.
-func (a *App) open(ctx context.Context, resume map[int]int64) (source.Source, error) {
+func (a *App) open(ctx context.Context, s *previousRun) (source.Source, error) {
 	switch src := a.cfg.Source; {
 	case src.Kafka != nil:
 		defer a.impatient(fmt.Errorf("kafka topic %q: no broker of %s has told of it yet", src.Kafka.Topic,
 			strings.Join(src.Kafka.Brokers, ", ")))()
-		return kafka.Open(ctx, a.kafkaOptions(src.Kafka, resume))
+		return kafka.Open(ctx, a.kafkaOptions(src.Kafka, s.resume))
 	case src.File != nil:
-		return file.Open(file.Options{Path: src.File.Path, Follow: src.File.Follow && !a.untilEnd, Offsets: resume,
+		return file.Open(file.Options{Path: src.File.Path, Follow: src.File.Follow && !a.untilEnd, Offsets: s.resume,
 			OnRetry: a.retrying})
+	case src.HTTP != nil:
+		p := file.NewPosted(a.name, s.seen[0]) // what is before it can't be read again
+		a.posted.Store(p)
+		return p, nil
 	default:
 		return file.NewStream(file.Stdin, a.stdin, 0), nil
 	}

@@ -165,6 +165,9 @@ func (a *App) routes(g *guard) http.Handler {
 	a.common(mux)
 	if a.data != nil {
 		o := page.Options{Version: a.version}
+		if a.cfg.Source.HTTP != nil {
+			o.Records = a.posts()
+		}
 		if a.cfg.HTTP.TokenFile != "" {
 			o.Session = g.session()
 		}

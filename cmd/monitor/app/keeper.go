@@ -41,6 +41,7 @@ type keeper struct {
 	receivers   []string
 	retryEvery  time.Duration
 	heldMax     int64
+	durable     func(mark) // told how far the input is stored
 
 	mu sync.Mutex
 	// floors are, by history, the least entry that its stored checkpoint needs.
@@ -96,8 +97,8 @@ func newKeeper(a *setting, st store.Store) *keeper {
 	k := &keeper{Store: st, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
 		receivers:  receiverNames(a.cfg),
 		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{},
-		waited: map[int]bool{},
-		fresh:  map[string]checkpointed{}, born: map[string]checkpointed{}, outbox: newOutbox()}
+		waited: map[int]bool{}, durable: func(mark) {},
+		fresh: map[string]checkpointed{}, born: map[string]checkpointed{}, outbox: newOutbox()}
 	k.moved.waited = k.waited
 	return k
 }
@@ -133,6 +134,9 @@ func (k *keeper) append(ctx context.Context, entries []kept, letters []store.Dea
 		if err == nil {
 			k.left = nil
 			k.unsaved = false
+			for _, e := range entries {
+				k.durable(e.mark)
+			}
 			return nil
 		}
 		if !k.hold(err) {
@@ -368,6 +372,9 @@ func (k *keeper) recover(ctx context.Context) error {
 	}
 	clear(k.fresh)
 	clear(k.born)
+	for _, m := range k.moved.partitions {
+		k.durable(m)
+	}
 	k.moved, k.letters, k.held, k.hole = marks{waited: k.waited}, nil, nil, false
 	return k.storeAlerts(ctx)
 }

@@ -306,6 +306,8 @@ func (s *status) source() page.Source {
 			int64(total(s.metrics.sourceLag))
 	case c.File != nil:
 		src.Kind, src.Name = "file", c.File.Path
+	case c.HTTP != nil:
+		src.Kind = "http"
 	}
 	src.Partitions = amount(s.metrics.sourceLag)
 	return src

@@ -343,7 +343,7 @@ func (m *Monitor) Introduce(what string, more ...string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	to := "sent to a topic"
+	to := "sent on"
 	if o.Publish == nil {
 		to = "checked at " + strings.Join(verdict.Names(o.Config.Levels), ", ")
 	}

@@ -1,5 +1,5 @@
 // Package file reads records from a file, one per line: to its end, or for ever
-// as `tail -F` does; and from standard input.
+// as `tail -F` does; from standard input; and from whoever posts them.
 //
 // A followed file may not exist yet, grow, be cut to nothing, be renamed away
 // and be made anew. What happened is found by looking again, after Poll at the

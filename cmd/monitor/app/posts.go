@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/ingest/codec"
+)
+
+// The limits of what is posted.
+const (
+	// postMax is how many bytes are posted at once: the largest record has room.
+	postMax = codec.SizeDefault
+	// postsMax is how many such are in memory before they are decoded.
+	postsMax = 4
+	// postPatience is how long whoever posts waits for the answer.
+	postPatience = 20 * time.Second
+)
+
+// posts answers who posts records, a line each: with 204 when they are stored, and else with why they are to be posted
+// again, or not. What was stored though it was answered otherwise is known when it comes again.
+func (a *App) posts() http.Handler {
+	places := make(chan struct{}, postsMax)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), postPatience)
+		defer cancel()
+		err := a.post(ctx, w, r, places)
+		switch tooLarge := new(http.MaxBytesError); {
+		case err == nil:
+			w.WriteHeader(http.StatusNoContent)
+		case errors.As(err, &tooLarge):
+			page.WriteError(w, http.StatusRequestEntityTooLarge, "too-large", err.Error(), "post fewer records at once")
+		default:
+			w.Header().Set("Retry-After", "1")
+			page.WriteError(w, http.StatusServiceUnavailable, "not-stored", "the records are not stored: "+err.Error(),
+				"post the same again; /readyz says what the monitor waits for")
+		}
+	})
+}
+
+var errNotReading = errors.New("nothing is read yet")
+
+// post takes in what is posted and waits until it is stored.
+func (a *App) post(ctx context.Context, w http.ResponseWriter, r *http.Request, places chan struct{}) error {
+	source := a.posted.Load()
+	if source == nil {
+		return errNotReading
+	}
+	select {
+	case places <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // from now on
+	end := int64(0)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, postMax))
+	if err == nil {
+		_ = control.SetReadDeadline(time.Time{})
+		end, err = source.Post(ctx, body)
+	}
+	<-places
+	if err != nil {
+		return err
+	}
+	return source.Await(ctx, end)
+}
+
+// stored tells whoever waits for it how far the input is stored.
+func (a *App) stored(m mark) {
+	if source := a.posted.Load(); source != nil {
+		source.Stored(m.seen)
+	}
+}
