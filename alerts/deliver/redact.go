@@ -1,12 +1,12 @@
 package deliver
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"html"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -47,13 +47,14 @@ const (
 // shownMax bounds what is shown of an answer, in bytes.
 const shownMax = 200
 
-// scrub makes the beginning of an answer fit for a log: printable, short and without the
-// secrets of the address and others, should the receiver have repeated them. Spelling
-// counts for nothing: what is escaped for JSON, HTML or addresses, in other letters, in
-// base64 or cut is found too.
+// scrub makes the beginning of an answer fit for a log: printable and short. An answer that repeats something of the
+// secrets of the address, or of others, is not shown at all. Spelling counts for nothing: what is escaped for JSON, HTML
+// or addresses, in other letters, in base64 or cut is found too.
 func scrub(answer []byte, u *url.URL, secrets []string) string {
-	k := keepers(u, secrets)
-	s := k.hide(string(answer))
+	s := string(answer)
+	if k := keepers(u, secrets); k.repeated(s) {
+		return "(its answer is not shown, as it repeats something secret)"
+	}
 	if len(s) > shownMax {
 		s = strings.ToValidUTF8(s[:shownMax], "") + "…"
 	}
@@ -98,7 +99,7 @@ func keepers(u *url.URL, secrets []string) kept {
 
 func (k *kept) add(secrets ...string) {
 	for _, s := range secrets {
-		p := strings.TrimRight(string(plain(s).text), "=")
+		p := strings.TrimRight(plain(s), "=")
 		if len(p) < secretMin {
 			continue
 		}
@@ -113,54 +114,27 @@ func (k *kept) add(secrets ...string) {
 	}
 }
 
-// hide puts a mark in the place of what must not be shown.
-func (k *kept) hide(s string) string {
-	hidden := make([]bool, len(s)+1)
-	p := plain(s)
-	for _, at := range k.find(string(p.text)) {
-		for i := p.at[at[0]]; i < p.at[at[1]]; i++ {
-			hidden[i] = true
+// repeated tells whether a text has something of the secrets, as it is or in base64.
+func (k *kept) repeated(s string) bool {
+	if k.holds(plain(s)) {
+		return true
+	}
+	for _, word := range base64Words.FindAllString(s, -1) {
+		if slices.ContainsFunc(unbase64(word), func(decoded string) bool { return k.holds(plain(decoded)) }) {
+			return true
 		}
 	}
-	for _, at := range base64Words.FindAllStringIndex(s, -1) {
-		for _, decoded := range unbase64(s[at[0]:at[1]]) {
-			if len(k.find(string(plain(decoded).text))) > 0 {
-				for i := at[0]; i < at[1]; i++ {
-					hidden[i] = true
-				}
-			}
-		}
-	}
-	var b strings.Builder
-	for i := range len(s) {
-		switch {
-		case !hidden[i]:
-			b.WriteByte(s[i])
-		case i == 0 || !hidden[i-1]:
-			b.WriteString("…")
-		}
-	}
-	return b.String()
+	return false
 }
 
-// find is where a text, as plain has it, holds secrets, from and to.
-func (k *kept) find(s string) (out [][2]int) {
-	for _, w := range k.short {
-		for from := 0; ; {
-			i := strings.Index(s[from:], w)
-			if i < 0 {
-				break
-			}
-			out = append(out, [2]int{from + i, from + i + len(w)})
-			from += i + 1
-		}
-	}
+// holds is repeated for a text as plain has it.
+func (k *kept) holds(s string) bool {
 	for i := 0; i+pieceMin <= len(s); i++ {
 		if k.pieces[s[i:i+pieceMin]] {
-			out = append(out, [2]int{i, i + pieceMin})
+			return true
 		}
 	}
-	return out
+	return slices.ContainsFunc(k.short, func(w string) bool { return strings.Contains(s, w) })
 }
 
 // base64Words may be base64 of a secret of secretMin bytes.
@@ -182,67 +156,31 @@ func unbase64(word string) (out []string) {
 	return out
 }
 
-// plainly is a text without escapes, in small letters, and where each byte of it began in
-// the text that it was made of; at its end, how long that was.
-type plainly struct {
-	text []byte
-	at   []int
-}
-
 // unescapes is how often a text may be escaped.
 const unescapes = 4
 
-func plain(s string) plainly {
-	p := plainly{text: []byte(s), at: make([]int, len(s)+1)}
-	for i := range p.at {
-		p.at[i] = i
-	}
+// plain is a text without escapes and in small letters.
+func plain(s string) string {
 	for range unescapes {
-		var next plainly
-		for i := 0; i < len(p.text); {
-			b, n := unescape(p.text[i:])
-			for _, c := range b {
-				next.text, next.at = append(next.text, c), append(next.at, p.at[i])
-			}
-			i += n
-		}
-		next.at = append(next.at, p.at[len(p.text)])
-		if p, s = next, string(p.text); string(p.text) == s {
-			break
-		}
+		s = escapes.ReplaceAllStringFunc(s, unescape)
 	}
-	return p
+	return strings.ToLower(s)
 }
 
-// unescape is the first character of a text, and how many bytes of the text it is: an
-// escape of JSON, of addresses or of HTML, or a byte.
-func unescape(s []byte) (char []byte, n int) {
+// escapes are those of JSON, of addresses and of HTML.
+var escapes = regexp.MustCompile(`\\[uU][0-9A-Fa-f]{4}|\\[/"\\]|%[0-9A-Fa-f]{2}|&#?[0-9A-Za-z]{1,10};`)
+
+// unescape is the character that an escape stands for.
+func unescape(e string) string {
 	switch {
-	case s[0] == '\\' && len(s) > 1 && strings.IndexByte(`/"\`, s[1]) >= 0:
-		return s[1:2], 2
-	case s[0] == '\\' && len(s) > 5 && (s[1] == 'u' || s[1] == 'U'):
-		if c, err := strconv.ParseUint(string(s[2:6]), 16, 16); err == nil {
-			return bytes.ToLower([]byte(string(rune(c)))), 6
-		}
-	case s[0] == '%' && len(s) > 2:
-		if c, err := strconv.ParseUint(string(s[1:3]), 16, 8); err == nil {
-			return lower(byte(c)), 3
-		}
-	case s[0] == '&':
-		if end := bytes.IndexByte(s[:min(len(s), 12)], ';'); end > 0 {
-			if c := html.UnescapeString(string(s[:end+1])); c != string(s[:end+1]) {
-				return bytes.ToLower([]byte(c)), end + 1
-			}
-		}
+	case e[0] == '&':
+		return html.UnescapeString(e)
+	case len(e) == 2:
+		return e[1:]
+	case e[0] == '%':
+		c, _ := strconv.ParseUint(e[1:], 16, 8) // there are two digits
+		return string([]byte{byte(c)})
 	}
-	return lower(s[0]), 1
-}
-
-// lower is a byte as a small letter. Other letters than ASCII's stay: they are no part of
-// what is drawn at random.
-func lower(c byte) []byte {
-	if 'A' <= c && c <= 'Z' {
-		c += 'a' - 'A'
-	}
-	return []byte{c}
+	c, _ := strconv.ParseUint(e[2:], 16, 16) // there are four
+	return string(rune(c))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"html"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -25,7 +24,7 @@ func TestScrub(t *testing.T) {
 	all := []string{"PATHSECRET+AA", "PATHSECRET%2BAA", "QSEC/RETBBBB", "PWSEC/RETCCCC", "KEY+SECRET/EEEE", "ABCDEFGH1234", basic}
 	secrets := []string{key, bearer, "Basic " + base64.StdEncoding.EncodeToString([]byte("other:OTHERSECRET"))}
 	all = append(all, "OTHERSECRET")
-	marked := regexp.MustCompile(`^not in ["x]?…(=|%3D|%253D|["x%])* here$`)
+	const hidden = "(its answer is not shown, as it repeats something secret)"
 	spellings := map[string]func(string) string{
 		"as it is": func(s string) string { return s },
 		"small":    strings.ToLower,
@@ -52,16 +51,14 @@ func TestScrub(t *testing.T) {
 		for _, secret := range all {
 			said := "not in " + spell(secret) + " here"
 			got := deliver.Scrub([]byte(said), u, secrets)
-			if !marked.MatchString(got) {
+			if got != hidden {
 				t.Errorf("%s: of %q is shown %q", name, said, got)
 			}
 		}
 	}
 	for said, want := range map[string]string{
 		"quota exceeded": "quota exceeded",
-		`{"error":"invalid_payload","retry":false}`:     `{"error":"invalid_payload","retry":false}`,
-		"no such thing: /hook/PATHSECRET%2BAA, sorry":   "no such thing: …, sorry",
-		"the token ABCDEFGH of " + bearer + " is wrong": "the token … of … is wrong",
+		`{"error":"invalid_payload","retry":false}`: `{"error":"invalid_payload","retry":false}`,
 		"100% of PATHSE": "100% of PATHSE", // too short a piece to be told from anything else
 	} {
 		if got := deliver.Scrub([]byte(said), u, secrets); got != want {
