@@ -38,16 +38,7 @@ type Proof struct {
 	Level verdict.Level
 	Kind  Kind // of the order: that of Level, or of a stronger one
 	Steps []Step
-	Reads []Source // in the order of their steps; only in orders of commits
-	Line  int      // of the file, at which the section begins; 0 if it was not read from one
-}
-
-// Source says whom a read is from of which the order leaves that open.
-type Source struct {
-	Step    int // of the reader, from 0
-	Op      int // the operation in the transaction, from 0
-	Writer  Name
-	Initial bool // it is from the initial state; Writer is empty
+	Line  int // of the file, at which the section begins; 0 if it was not read from one
 }
 
 // Step is one line of an order.
@@ -57,6 +48,10 @@ type Step struct {
 	// which nothing stands between the two. In an order of transactions, or of
 	// commits, every step is so.
 	Start, Commit bool
+	// Read: nothing happens, but operation Op, from 0, of the transaction that the steps before named last is a read
+	// from Txn, or, if Initial, from the initial state. Only in orders of commits.
+	Read, Initial bool
+	Op            int
 }
 
 // Name names a transaction: by its id, or, if that is empty, by its place among
@@ -81,7 +76,11 @@ func (c *Certificate) Add(v verdict.Result, txns []record.Transaction) error {
 		return fault("an order of kind %s does not prove level %v", kind, v.Level)
 	}
 	names := namesOf(txns)
-	p := Proof{Level: v.Level, Kind: kind, Steps: make([]Step, 0, len(order))}
+	reads, err := readsOf(v.Sources, kind, names, txns)
+	if err != nil {
+		return err
+	}
+	p := Proof{Level: v.Level, Kind: kind, Steps: make([]Step, 0, len(order)+len(reads))}
 	for i, e := range order {
 		if int64(e.Txn) >= int64(len(txns)) {
 			err := fault("transaction %d of %d", e.Txn, len(txns))
@@ -94,40 +93,38 @@ func (c *Certificate) Add(v verdict.Result, txns []record.Transaction) error {
 			continue
 		}
 		p.Steps = append(p.Steps, Step{Txn: names(int(e.Txn)), Start: kind != Events || !e.Commit, Commit: e.Commit})
+		p.Steps = append(p.Steps, reads[e.Txn]...)
+		delete(reads, e.Txn)
 	}
-	if err := p.choose(v.Sources, order, names, txns); err != nil {
-		return err
+	for txn := range reads {
+		return fault("transaction %d, of which it is said whom it reads from, is not in the order", txn)
 	}
 	c.Proofs = append(c.Proofs, p)
 	return nil
 }
 
-// choose adds the writers of reads.
-func (p *Proof) choose(sources []verdict.Source, order []verdict.Event, names func(int) Name,
-	txns []record.Transaction) error {
-	if len(sources) == 0 {
-		return nil
-	}
-	stepOf := make(map[verdict.TxnID]int, len(order))
-	for i, e := range order {
-		stepOf[e.Txn] = i
-	}
+// readsOf are the lines that say whom reads are from, by reader.
+func readsOf(sources []verdict.Source, kind Kind, names func(int) Name, txns []record.Transaction) (
+	map[verdict.TxnID][]Step, error) {
+	out := map[verdict.TxnID][]Step{}
 	for _, s := range sources {
-		step, ok := stepOf[s.Txn]
-		if !ok || p.Kind != Commits || s.Writer != verdict.NoTxn && int64(s.Writer) >= int64(len(txns)) {
-			return fault("transaction %d reads from transaction %d, of %d, in an order of kind %s", s.Txn, s.Writer, len(txns),
-				p.Kind)
+		if int64(s.Txn) >= int64(len(txns)) || kind != Commits ||
+			s.Writer != verdict.NoTxn && int64(s.Writer) >= int64(len(txns)) {
+			return nil, fault("transaction %d reads from transaction %d, of %d, in an order of kind %s", s.Txn, s.Writer,
+				len(txns), kind)
 		}
-		rd := Source{Step: step, Initial: s.Writer == verdict.NoTxn}
-		if !rd.Initial {
-			rd.Writer = names(int(s.Writer))
+		read := Step{Read: true, Initial: s.Writer == verdict.NoTxn}
+		if !read.Initial {
+			read.Txn = names(int(s.Writer))
 		}
-		for _, rd.Op = range operationsOf(s, &txns[s.Txn]) {
-			p.Reads = append(p.Reads, rd)
+		for _, read.Op = range operationsOf(s, &txns[s.Txn]) {
+			out[s.Txn] = append(out[s.Txn], read)
 		}
 	}
-	slices.SortFunc(p.Reads, func(a, b Source) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Op, b.Op)) })
-	return nil
+	for _, reads := range out {
+		slices.SortFunc(reads, func(a, b Step) int { return cmp.Compare(a.Op, b.Op) })
+	}
+	return out, nil
 }
 
 // Levels are those that the certificate proves.
@@ -198,41 +195,36 @@ func Write(w io.Writer, c *Certificate) error {
 	if err := writeJSON(out, h); err != nil {
 		return err
 	}
-	for i := range c.Proofs {
-		p := &c.Proofs[i]
-		n := len(p.Steps)
-		if err := writeJSON(out, section{p.Level.String(), p.Kind.String(), &n, len(p.Reads)}); err != nil {
-			return err
-		}
+	for _, p := range c.Proofs {
 		if err := p.write(out); err != nil {
-			return fmt.Errorf("certificate of %v, %w", p.Level, err)
+			return fmt.Errorf("certificate of %v: %w", p.Level, err)
 		}
 	}
 	return out.Flush()
 }
 
-// write writes the lines of a section.
+// write writes a section.
 func (p *Proof) write(out *bufio.Writer) error {
-	var line []byte
-	next := 0 // of p.Reads
-	for i, s := range p.Steps {
-		var err error
-		if line, err = s.append(line[:0]); err != nil {
-			return fmt.Errorf("step %d: %w", i, err)
-		}
-		line = append(line, '\n')
-		for ; next < len(p.Reads) && p.Reads[next].Step == i; next++ {
-			if line, err = p.Reads[next].append(line); err != nil {
-				return fmt.Errorf("step %d: %w", i, err)
-			}
-			line = append(line, '\n')
-		}
-		if _, err := out.Write(line); err != nil {
-			return err
+	s := section{p.Level.String(), p.Kind.String(), new(int), 0}
+	for i := range p.Steps {
+		if p.Steps[i].Read {
+			s.Reads++
+		} else {
+			*s.Steps++
 		}
 	}
-	if next < len(p.Reads) {
-		return fmt.Errorf("read %d: it stands in no order of steps, or there is no step %d", next, p.Reads[next].Step)
+	if err := writeJSON(out, s); err != nil {
+		return err
+	}
+	var line []byte
+	for i := range p.Steps {
+		var err error
+		if line, err = p.Steps[i].append(line[:0]); err != nil {
+			return fmt.Errorf("line %d: %w", i, err)
+		}
+		if _, err := out.Write(append(line, '\n')); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -246,9 +238,15 @@ func writeJSON(out *bufio.Writer, v any) error {
 	return err
 }
 
-// append appends the line of a step.
-func (s Step) append(b []byte) ([]byte, error) {
+// append appends the line of a step. One of a read without a name is from the initial state.
+func (s *Step) append(b []byte) ([]byte, error) {
 	switch {
+	case s.Read:
+		b = strconv.AppendInt(append(b, "read "...), int64(s.Op), 10)
+		if s.Initial {
+			return b, nil
+		}
+		b = append(b, ' ')
 	case !s.Start && !s.Commit:
 		return nil, fmt.Errorf("transaction %q neither starts nor commits", s.Txn.ID)
 	case !s.Commit:
@@ -257,15 +255,6 @@ func (s Step) append(b []byte) ([]byte, error) {
 		b = append(b, "commit "...)
 	}
 	return s.Txn.append(b)
-}
-
-// append appends the line of a read: without a name it is from the initial state.
-func (rd Source) append(b []byte) ([]byte, error) {
-	b = strconv.AppendInt(append(b, "read "...), int64(rd.Op), 10)
-	if rd.Initial {
-		return b, nil
-	}
-	return rd.Writer.append(append(b, ' '))
 }
 
 func (n Name) append(b []byte) ([]byte, error) {

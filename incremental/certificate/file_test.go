@@ -187,7 +187,11 @@ func TestWrittenAndRead(t *testing.T) {
 			t.Fatalf("seed %d: before it is written: %v", seed, err)
 		}
 		for _, p := range c.Proofs {
-			named += len(p.Reads)
+			for _, s := range p.Steps {
+				if s.Read {
+					named++
+				}
+			}
 		}
 		text := write(t, c)
 		again, err := read(strings.NewReader(text))

@@ -223,50 +223,28 @@ func (r *Reader) proof(name string) (Proof, error) {
 		return Proof{}, r.fail("reads", "want the number of reads that follow, in orders of kind %s only", Commits)
 	}
 	p := Proof{Level: level, Kind: kind, Line: r.line, Steps: []Step{}}
+	reads := 0
 	for i := range *s.Steps + s.Reads { // what is promised takes no memory before it comes
 		line, err := r.inside(fmt.Sprintf("line %d of %d of level %s", i+1, *s.Steps+s.Reads, name))
 		if err != nil {
 			return Proof{}, err
 		}
-		if after, ok := strings.CutPrefix(string(line), "read "); ok && len(p.Reads) < s.Reads {
-			rd, err := r.read(line, after, len(p.Steps)-1)
-			if err != nil {
-				return Proof{}, err
-			}
-			p.Reads = append(p.Reads, rd)
-			continue
-		}
-		if len(p.Steps) == *s.Steps {
-			return Proof{}, r.fail("", "want \"read\", an operation and a name, as there are %d steps already, not %s", *s.Steps,
+		step, err := r.step(line, kind, reads < s.Reads)
+		switch {
+		case err == nil && step.Read && i == 0:
+			err = r.fail("", "the line says whom a transaction reads from, and none is named yet")
+		case step.Read:
+			reads++
+		case i-reads == *s.Steps:
+			err = r.fail("", "want \"read\", an operation and a name, as there are %d steps already, not %s", *s.Steps,
 				quote(line))
 		}
-		step, err := r.step(line, kind)
 		if err != nil {
 			return Proof{}, err
 		}
 		p.Steps = append(p.Steps, step)
 	}
 	return p, nil
-}
-
-// read reads a line that says whom a read of the step before is from.
-func (r *Reader) read(line []byte, rest string, step int) (Source, error) {
-	if !utf8.Valid(line) {
-		return Source{}, r.fail("", "the line is not UTF-8")
-	}
-	if step < 0 {
-		return Source{}, r.fail("", "the line says whom a transaction reads from, and none is named yet")
-	}
-	op, name, from := strings.Cut(rest, " ")
-	n, err := strconv.Atoi(op)
-	if err != nil || n < 0 || strconv.Itoa(n) != op {
-		return Source{}, r.fail("", "want read OPERATION NAME, with an operation from 0, not %s", quote(line))
-	}
-	rd := Source{Step: step, Op: n, Initial: !from}
-	if from {
-		rd.Writer, err = r.txn(line, name)
-	}
-	return rd, err
 }
 
 // inside is next where the file must not end.
@@ -278,23 +256,32 @@ func (r *Reader) inside(want string) ([]byte, error) {
 	return line, err
 }
 
-// step reads a line of an order.
-func (r *Reader) step(line []byte, kind Kind) (Step, error) {
+// step reads a line of an order; reads: it may say whom a read is from.
+func (r *Reader) step(line []byte, kind Kind, reads bool) (s Step, err error) {
 	if !utf8.Valid(line) {
 		return Step{}, r.fail("", "the line is not UTF-8")
 	}
-	s := Step{Start: true, Commit: true}
+	s = Step{Start: true, Commit: true}
 	rest := string(line)
-	if after, ok := strings.CutPrefix(rest, "start "); ok {
+	if after, ok := strings.CutPrefix(rest, "read "); ok && reads {
+		op, name, from := strings.Cut(after, " ")
+		n, err := strconv.Atoi(op)
+		if err != nil || n < 0 || strconv.Itoa(n) != op {
+			return Step{}, r.fail("", "want read OPERATION NAME, with an operation from 0, not %s", quote(line))
+		}
+		if s = (Step{Read: true, Op: n, Initial: !from}); !from {
+			return s, nil
+		}
+		rest = name
+	} else if after, ok := strings.CutPrefix(rest, "start "); ok {
 		s.Commit, rest = false, after
 	} else if after, ok := strings.CutPrefix(rest, "commit "); ok {
 		s.Start, rest = false, after
 	}
-	if kind != Events && !(s.Start && s.Commit) {
+	if kind != Events && s.Start != s.Commit {
 		return Step{}, r.fail("", "want a transaction's name: starts and commits are not told apart in an order of kind %s",
 			kind)
 	}
-	var err error
 	s.Txn, err = r.txn(line, rest)
 	return s, err
 }

@@ -113,8 +113,8 @@ func TestParseReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []certificate.Source{{Step: 1, Op: 0, Writer: certificate.Name{ID: "A"}}, {Step: 1, Op: 12, Writer: certificate.Name{Session: "s 1", Place: 1}}, {Step: 1, Initial: true}}
-	if p := c.Proofs[0]; len(p.Steps) != 3 || p.Steps[1].Txn.ID != "read" || !slices.Equal(p.Reads, want) {
+	want := []certificate.Step{{Read: true, Txn: certificate.Name{ID: "A"}}, {Read: true, Op: 12, Txn: certificate.Name{Session: "s 1", Place: 1}}, {Read: true, Initial: true}}
+	if p := c.Proofs[0]; len(p.Steps) != 6 || p.Steps[1].Txn.ID != "read" || !slices.Equal(p.Steps[2:5], want) {
 		t.Errorf("%+v", p)
 	}
 	_, lines, _ := strings.Cut(text, "\n")

@@ -82,50 +82,41 @@ func (c *Certificate) matches(txns []record.Transaction, opt Options) *Error {
 // verify finds the transactions of the steps and replays them.
 func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction, opt Options) *Error {
 	order := make([]verdict.Event, 0, len(p.Steps))
-	stepOf := make([]int32, 0, len(p.Steps)) // by event
+	stepOf := make([]int, 0, len(p.Steps)) // by event
+	var sources []verdict.Source
 	for i, s := range p.Steps {
-		n, why := find(s.Txn)
-		if why != "" {
-			return &Error{Event: len(order), Op: -1, Line: p.lineOf(i), What: why}
+		id := verdict.NoTxn
+		if !s.Initial {
+			n, why := find(s.Txn)
+			switch {
+			case why == "":
+				id = verdict.TxnID(n)
+			case s.Read && len(order) > 0:
+				last := len(order) - 1
+				return &Error{Event: last, Op: s.Op, Line: p.lineOf(stepOf[last]), What: why}
+			default:
+				return &Error{Event: len(order), Op: -1, Line: p.lineOf(i), What: why}
+			}
 		}
-		id := verdict.TxnID(n)
+		if s.Read {
+			if s.Op < 0 || p.Kind != Commits || len(order) == 0 {
+				return fault("line %d says whom operation %d is from, in an order of kind %s", i, s.Op, p.Kind)
+			}
+			sources = append(sources, verdict.Source{Txn: order[len(order)-1].Txn, Op: s.Op, Writer: id})
+			continue
+		}
 		if p.Kind == Events && s.Start {
-			order, stepOf = append(order, verdict.Event{Txn: id}), append(stepOf, int32(i))
+			order, stepOf = append(order, verdict.Event{Txn: id}), append(stepOf, i)
 		}
 		if p.Kind != Events || s.Commit {
-			order, stepOf = append(order, verdict.Event{Txn: id, Commit: true}), append(stepOf, int32(i))
+			order, stepOf = append(order, verdict.Event{Txn: id, Commit: true}), append(stepOf, i)
 		}
 	}
-	sources, err := p.sources(find, order)
-	if err != nil {
-		return err
-	}
-	err = replayed(p.Level, p.Kind, txns, order, sources, opt)
+	err := replayed(p.Level, p.Kind, txns, order, sources, opt)
 	if err != nil && err.Event >= 0 {
-		err.Line = p.lineOf(int(stepOf[err.Event]))
+		err.Line = p.lineOf(stepOf[err.Event])
 	}
 	return err
-}
-
-// sources finds the transactions that reads are from. Each step is one event of
-// order, as only orders of commits have such reads.
-func (p *Proof) sources(find func(Name) (int, string), order []verdict.Event) ([]verdict.Source, *Error) {
-	var out []verdict.Source
-	for i, rd := range p.Reads {
-		if rd.Step < 0 || rd.Step >= len(p.Steps) || rd.Op < 0 || p.Kind != Commits {
-			return nil, fault("read %d is of step %d of %d, in an order of kind %s", i, rd.Step, len(p.Steps), p.Kind)
-		}
-		from := verdict.Source{Txn: order[rd.Step].Txn, Op: rd.Op, Writer: verdict.NoTxn}
-		if !rd.Initial {
-			n, why := find(rd.Writer)
-			if why != "" {
-				return nil, &Error{Event: rd.Step, Op: rd.Op, Line: p.lineOf(rd.Step), What: why}
-			}
-			from.Writer = verdict.TxnID(n)
-		}
-		out = append(out, from)
-	}
-	return out, nil
 }
 
 // lineOf is the line of a step, or 0 if the proof was not read from a file.
@@ -133,13 +124,7 @@ func (p *Proof) lineOf(step int) int {
 	if p.Line == 0 {
 		return 0
 	}
-	line := p.Line + 1 + step
-	for _, rd := range p.Reads {
-		if rd.Step < step {
-			line++
-		}
-	}
-	return line
+	return p.Line + 1 + step
 }
 
 // finder returns what finds a transaction by its name, or says why it can't.
