@@ -54,7 +54,11 @@ func TestSatisfiedIsProved(t *testing.T) {
 				}
 				for _, p := range c.Proofs {
 					proved[p.Level]++
-					named += len(p.Reads)
+					for _, step := range p.Steps {
+						if step.Read {
+							named++
+						}
+					}
 				}
 			}
 			for _, l := range verdict.Levels() {
