@@ -1,6 +1,8 @@
 package weak
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/version"
 )
@@ -215,7 +217,7 @@ func (j *guaranteeJudge) alone(w *node, reads []read, t Txn) {
 	c := j.c
 	for _, f := range c.sources(w, nil) {
 		for _, r := range reads {
-			if c.writesKey(f, r.key) {
+			if slices.Contains(c.writes.at(c.nodes.At(f).writes), r.key) {
 				j.must(f, r, t)
 			}
 		}

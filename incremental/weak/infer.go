@@ -189,30 +189,6 @@ func (c *Checker) infer(g *graph, t Txn, n *node) {
 	}
 }
 
-// fewKeys is how many keys are looked through one by one.
-const fewKeys = 12
-
-// inferCommitted is AWDIT's Algorithm 1 for one transaction: who was read from
-// comes, of the writers of a key that is read later, before the one whose write
-// that read found.
-func (c *Checker) inferCommitted(g *graph, t Txn, n *node) {
-	reads := c.reads.at(n.reads)
-	if len(reads) > fewKeys || n.extra != none {
-		c.inferCommittedMany(g, t, n)
-		return
-	}
-	for i, r := range reads {
-		if r.from >= Initial || readBefore(reads[:i], r.from) {
-			continue
-		}
-		for _, later := range reads[i+1:] {
-			if later.from != r.from && c.writesKey(r.from, later.key) {
-				c.must(g, r.from, later.from, t, later.key)
-			}
-		}
-	}
-}
-
 func readBefore(reads []read, from Txn) bool {
 	for _, r := range reads {
 		if r.from == from {
@@ -246,10 +222,10 @@ func (s *stamps) has(k version.Key) bool { return int(k) < len(s.by) && s.by[k] 
 
 func (s *stamps) set(k version.Key, a, b Txn) { s.by[k], s.a[k], s.b[k] = s.now, a, b }
 
-// inferCommittedMany is inferCommitted for many reads: backwards over them, with
-// the two earliest different writers of each key read below (AWDIT, Algorithm
-// 1), and over the smaller of what the writer wrote and what is read below.
-func (c *Checker) inferCommittedMany(g *graph, t Txn, n *node) {
+// inferCommitted is AWDIT's Algorithm 1 for one transaction: who was read from comes, of the writers of a key that is
+// read later, before the one whose write that read found. It goes backwards over the reads, with the two earliest
+// different writers of each key read below, and over the smaller of what the writer wrote and what is read below.
+func (c *Checker) inferCommitted(g *graph, t Txn, n *node) {
 	reads := c.reads.at(n.reads)
 	order := c.firstReads(n, reads)
 	c.begin(reads)
@@ -271,6 +247,9 @@ func (c *Checker) inferCommittedMany(g *graph, t Txn, n *node) {
 	}
 	c.below = below
 }
+
+// fewKeys is how many keys are looked through one by one.
+const fewKeys = 12
 
 // someReads is how many reads are compared with each other.
 const someReads = 64
@@ -382,36 +361,6 @@ func (c *Checker) inferAtomic(g *graph, t Txn, n *node) {
 			}
 		}
 	}
-	if len(reads) > fewKeys || n.extra != none {
-		c.inferAtomicMany(g, t, n)
-		return
-	}
-	for i, r := range reads {
-		if r.from >= Initial || readBefore(reads[:i], r.from) {
-			continue
-		}
-		for j, other := range reads {
-			if other.from != r.from && !repeated(reads, j) && c.writesKey(r.from, other.key) {
-				c.must(g, r.from, other.from, t, other.key)
-			}
-		}
-	}
-}
-
-// repeated: the i-th read is not the first of its key; ra wants both to find
-// the same, which is judged elsewhere.
-func repeated(reads []read, i int) bool {
-	for _, r := range reads[:min(i, fewKeys)] {
-		if r.key == reads[i].key {
-			return true
-		}
-	}
-	return false
-}
-
-// inferAtomicMany is the second half of inferAtomic for many reads.
-func (c *Checker) inferAtomicMany(g *graph, t Txn, n *node) {
-	reads := c.reads.at(n.reads)
 	c.begin(reads)
 	s, keys := &c.stamp, c.below[:0]
 	for _, r := range reads {
@@ -426,6 +375,17 @@ func (c *Checker) inferAtomicMany(g *graph, t Txn, n *node) {
 	for _, x := range c.firstReads(n, reads) {
 		c.inferBelow(g, x.from, t, keys)
 	}
+}
+
+// repeated: the i-th read is not the first of its key; ra wants both to find
+// the same, which is judged elsewhere.
+func repeated(reads []read, i int) bool {
+	for _, r := range reads[:min(i, fewKeys)] {
+		if r.key == reads[i].key {
+			return true
+		}
+	}
+	return false
 }
 
 // inferCausal is AWDIT's Algorithm 3 for one transaction: of each session, the last

@@ -395,25 +395,6 @@ func (c *Checker) preds(t Txn, to []Txn) []Txn {
 	return c.sources(n, to)
 }
 
-// someWrites is how many keys that a transaction wrote are looked through one by
-// one.
-const someWrites = 24
-
-// writesKey tells whether t wrote k.
-func (c *Checker) writesKey(t Txn, k version.Key) bool {
-	ws := c.writes.at(c.nodes.At(t).writes)
-	if len(ws) > someWrites {
-		_, ok := slices.BinarySearch(c.writeSet(t), k)
-		return ok
-	}
-	for _, w := range ws {
-		if w == k {
-			return true
-		}
-	}
-	return false
-}
-
 // ReadsFrom tells whether t reads k, as far as was told, from a writer that on
 // accepts.
 func (c *Checker) ReadsFrom(t Txn, k version.Key, on func(from Txn) bool) bool {
