@@ -357,6 +357,12 @@ func (a Alert) Widens(before Alert) bool {
 	return slices.ContainsFunc(a.Breaks, func(level string) bool { return !slices.Contains(before.Breaks, level) })
 }
 
+// Repeats tells whether an alert is of the very records that the one before it is of: judged again, not done again.
+func (a Alert) Repeats(before Alert) bool {
+	return len(a.Evidence) > 0 && len(before.Evidence) > 0 &&
+		slices.EqualFunc(a.Evidence[1:], before.Evidence[1:], func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
 // InPlaceOf is an alert of what has one already, found as often and at the same times, and breaking what that does too.
 func (a Alert) InPlaceOf(before Alert) Alert {
 	breaks := slices.DeleteFunc(verdict.Names(append(name.Ordered(), verdict.LIN)), func(level string) bool {

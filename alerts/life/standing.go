@@ -192,6 +192,9 @@ func (l *Life) Judged(p Progress, now int64) bool {
 	if d != nil {
 		p.LastRecord = max(p.LastRecord, d.LastRecord) // 0 after a restart, until one comes
 	}
+	if d != nil && p.Transactions == 0 {
+		p.Time = max(p.Time, d.Time) // another history, of which nothing is judged so far, takes nothing back
+	}
 	if same {
 		p.Time, p.Transactions = max(p.Time, d.Time), max(p.Transactions, d.Transactions)
 		if !d.moved && p.Place == d.Place && p.LastRecord == d.LastRecord && slices.Equal(p.Levels, d.Levels) {

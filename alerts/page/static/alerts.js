@@ -209,6 +209,6 @@ function nothing(filtered, page) {
   return h('div', { class: 'empty' },
     h('p', null, h('strong', null, 'No violation has been found.')),
     h('ul', { class: 'plain' }, st.histories.map(x => h('li', null, h('bdi', null, safe(x.db)), `: ${plural(x.transactions, 'transaction')} judged at ${x.levels.map(l => l.level).join(', ')}`, x.since ? ` from ${clock(x.since)} to ${clock(x.until)}` : '',
-      x.stretches.some(p => !p.complete) || x.levels.some(l => l.complete === 'partial') ? '; not all of it could be checked' : '; checked completely'))),
+      x.stretches.some(p => !p.complete) || x.levels.some(l => !l.complete || l.complete === 'partial') ? '; not all of it could be checked' : '; checked completely'))),
     h('p', null, h('a', { href: '#/' }, 'What was checked, and how completely')));
 }

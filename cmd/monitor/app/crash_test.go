@@ -357,7 +357,7 @@ func TestAnotherConfiguration(t *testing.T) {
 	if err := r.wait(t); err != nil {
 		t.Fatal(err)
 	}
-	if len(st.ids()) != 1 || !strings.Contains(r.log.String(), "the configuration has changed") {
+	if len(st.ids()) != 1 || !strings.Contains(r.log.String(), "the configuration or the version of the monitor has changed") {
 		t.Errorf("%d alerts, want 1", len(st.ids()))
 	}
 }

@@ -157,12 +157,12 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 			return err
 		}
 		switch {
-		case !w.replays():
+		case !w.replays() && !a.Repeats(before):
 			a = a.After(before)
 		case a.Widens(before):
 			a = a.InPlaceOf(before)
 		default:
-			return nil // found again only because its entries were replayed
+			return nil // found again only because its records were judged again
 		}
 	} else {
 		w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()

@@ -110,22 +110,18 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 		if c.consumed >= s.next {
 			return nil, damaged(fmt.Errorf("history %q is at entry %d, and the journal ends before %d", db, c.consumed, s.next))
 		}
-		if c.config != config {
-			a.log.Warn().Str("db", db).Msg("the configuration has changed: the history is judged anew from the records that " +
-				"are kept, with partial coverage")
-			c = c.anew(config)
-			c.told.absolve()
+		if other := len(c.state) > 0 && !stream.Current(c.state); other || c.config != config {
+			a.log.Warn().Str("db", db).Msg("the configuration or the version of the monitor has changed: the history is judged " +
+				"anew from the records that are kept, with partial coverage")
+			if c = c.anew(config); !other {
+				c.told.absolve()
+			}
 		}
 		if c.whole && !a.untilEnd {
 			a.log.Warn().Str("db", db).Msg("the store was used with --until-end, which judges all as one segment: the history " +
 				"is judged anew from the records that are kept, in segments, with partial coverage")
 			c = c.anew(config)
 			c.whole = false
-		}
-		if len(c.state) > 0 && !stream.Current(c.state) { // else it has consumed nothing yet
-			a.log.Warn().Str("db", db).Msg("another version of the monitor wrote the state: the history is judged anew from " +
-				"the records that are kept, with partial coverage")
-			c = c.anew(config)
 		}
 		if c.proved, err = a.provedAfter(ctx, db, c); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -366,6 +367,12 @@ func (s *status) history(db string, groups *life.Snapshot, idle bool, now int64)
 		h.LastRecord, h.Transactions, h.Until = max(h.LastRecord, p.LastRecord), max(h.Transactions, p.Transactions),
 			max(h.Until, p.Time)
 	}
+	if n := len(h.Broken); n > 0 && (h.Since == 0 || h.Broken[0].To < h.Since) { // found by a history before this one
+		before := page.Stretch{From: h.Broken[0].From, To: cmp.Or(h.Since, max(h.Until, h.Broken[n-1].To)),
+			Why: []page.Reason{reason("judged-before", 0)}}
+		h.Stretches = slices.Insert(h.Stretches, 0, before)
+		h.Since, h.Until = before.From, max(h.Until, before.To)
+	}
 	for _, l := range s.cfg.Levels {
 		x := levelStatus(groups, db, l.String(), idle, now)
 		x.Why += coverages[v.complete]
@@ -477,6 +484,9 @@ func (s *status) completeAges() map[string]float64 {
 
 // completeness is how much of a history is judged completely at a level; empty if it is none that the level is about.
 func completeness(l verdict.Level, v *historyView) life.Completeness {
+	if len(v.stretches) == 0 {
+		return "" // nothing is judged so far
+	}
 	least := stream.Complete
 	for i := range v.stretches {
 		if l == verdict.LIN && v.stretches[i].Partial&stream.WhyKeys != 0 {
@@ -515,8 +525,9 @@ var whyTexts = map[string]string{
 	"several-keys":           "a transaction has several keys, and lin is about single ones",
 	"times-unused": "times of transactions contradict their sessions', or when they came, so that they are " +
 		"not used to the full",
-	"cut":      "what is stale is legal at this level, so that an anomaly may cross a cut",
-	"left-out": "records were left out under overload",
+	"cut":           "what is stale is legal at this level, so that an anomaly may cross a cut",
+	"left-out":      "records were left out under overload",
+	"judged-before": "it was judged before the configuration or the version of the monitor changed, and not again since",
 }
 
 func reason(why string, count int64) page.Reason {
