@@ -229,10 +229,10 @@ func (ev *evidence) exhibited(c *check, f *constraint.Violation) *exhibits {
 			if ed.Type != verdict.SO {
 				continue
 			}
-			if i == 0 || list[i-1].Type != verdict.SO || c.poly.SlotOf(list[i-1].To) != c.poly.SlotOf(ed.From) {
-				first = c.poly.SlotOf(ed.From)
+			if i == 0 || list[i-1].Type != verdict.SO || c.poly.Parts().Slot(list[i-1].To) != c.poly.Parts().Slot(ed.From) {
+				first = c.poly.Parts().Slot(ed.From)
 			}
-			x.between(first, c.poly.SlotOf(ed.To))
+			x.between(first, c.poly.Parts().Slot(ed.To))
 		}
 	}
 	for _, r := range f.Reads {
@@ -249,7 +249,7 @@ func collapse(p *constraint.Polygraph, walk []graph.Edge,
 	for i, ed := range walk {
 		if n := len(out); n > 0 && (ed.Why == verdict.ByList || ed.Why == verdict.ByLog) && ed.Type == verdict.WW &&
 			out[n-1].Why == ed.Why && out[n-1].Type == verdict.WW && out[n-1].Key == ed.Key &&
-			p.SlotOf(out[n-1].To) == p.SlotOf(ed.From) {
+			p.Parts().Slot(out[n-1].To) == p.Parts().Slot(ed.From) {
 			out[n-1].To = ed.To
 			continue
 		}
@@ -826,7 +826,7 @@ func (x *exhibits) showOrder(k version.Key) {
 
 // edge keeps what makes the edge known.
 func (x *exhibits) edge(ed graph.Edge, p *constraint.Polygraph) {
-	from, to := p.SlotOf(ed.From), p.SlotOf(ed.To)
+	from, to := p.Parts().Slot(ed.From), p.Parts().Slot(ed.To)
 	x.member(from)
 	x.member(to)
 	if ed.Key != none && ed.Type != verdict.WR {
@@ -1006,7 +1006,7 @@ func (x *exhibits) weakEdge(path visibly, l weak.Level, ed weak.Edge) {
 func (t *teller) edges(walk []graph.Edge, because map[int][]graph.Edge, depth int) []verdict.Edge {
 	var out []verdict.Edge
 	for i, ed := range walk {
-		v := verdict.Edge{From: t.h.txnOf(t.p.SlotOf(ed.From)), To: t.h.txnOf(t.p.SlotOf(ed.To)), Type: ed.Type, Why: ed.Why}
+		v := verdict.Edge{From: t.h.txnOf(t.p.Parts().Slot(ed.From)), To: t.h.txnOf(t.p.Parts().Slot(ed.To)), Type: ed.Type, Why: ed.Why}
 		if ed.Key != none {
 			v.Key = t.h.nameOf(ed.Key)
 		}

@@ -115,7 +115,7 @@ func (e *Engine) distrust(c *check, f *constraint.Violation) bool {
 	for _, list := range slices.Concat([][]graph.Edge{f.Cycle, f.Rest}, f.Cases) {
 		for _, ed := range list {
 			for _, n := range [2]graph.Node{ed.From, ed.To} {
-				if t := e.h.txns.At(e.h.slotTx[c.poly.SlotOf(n)]); ed.Type == verdict.RT && !t.base {
+				if t := e.h.txns.At(e.h.slotTx[c.poly.Parts().Slot(n)]); ed.Type == verdict.RT && !t.base {
 					e.h.last[t.session].distrusted, blamed = true, true
 				}
 			}

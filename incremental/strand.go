@@ -151,11 +151,7 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 		s.fresh = append(s.fresh, v)
 	}
 	for _, p := range s.polys {
-		if s.holds {
-			p.Hold(v)
-		} else {
-			p.Wrote(v)
-		}
+		p.Wrote(v, s.holds)
 	}
 	before, behind := s.tab.Log(v)
 	for _, p := range s.polys {

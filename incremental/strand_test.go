@@ -26,7 +26,6 @@ func TestChainOutOfSlotOrder(t *testing.T) {
 	}
 	s.settle()
 	p := s.polys[0]
-	p.Propagate()
 	if p.Found != 0 || p.Undecided() != 0 {
 		t.Errorf("%d violations, %d open pairs in one chain: %+v", p.Found, p.Undecided(), p.TakeFound())
 	}

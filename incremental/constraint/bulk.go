@@ -11,6 +11,18 @@ import (
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
+// loader takes in a whole history at once.
+type loader struct {
+	*known
+	subjects *subjects
+	blocks   *blocks
+	reports  *reports
+	orders   *orders
+	solver   *solver
+	topo     []node // from Finish to Blocks, as are heads
+	heads    []vid  // of all blocks
+}
+
 // Finish ends bulk loading: anti-dependencies of overwritten and of initial
 // versions go in, cycles of the known graph are reported and cut, and the closure is built in
 // one pass along a topological order, O(edges · chains), unless the history can be run without. Blocks comes next.
@@ -31,11 +43,11 @@ func (p *Polygraph) Finish() {
 		}
 	}
 	for prev, v := range p.tab.Logged() {
-		p.logged(prev, v)
+		p.orders.logged(prev, v)
 	}
-	p.heads = p.blockHeads()
-	follows := p.updatesInBulk()
-	for _, h := range p.heads { // the initial version precedes every block
+	p.loader.heads = p.blockHeads()
+	follows := p.loader.updatesInBulk()
+	for _, h := range p.loader.heads { // the initial version precedes every block
 		if follows.Test(uint(h)) {
 			continue
 		}
@@ -51,21 +63,21 @@ func (p *Polygraph) Finish() {
 			}
 		}
 	}
-	p.topo = p.topological()
-	if p.Found > 0 && p.cfg.Last && p.bits != nil && p.g.Nodes() > dearBits {
-		p.topo, p.heads, p.bulk = nil, nil, false
+	p.loader.topo = p.loader.topological()
+	if p.reports.Found > 0 && p.cfg.Last && p.bits != nil && p.g.Nodes() > dearBits {
+		p.loader.topo, p.loader.heads, p.bulk = nil, nil, false
 		return
 	}
-	if p.runs() {
+	if p.loader.runs() {
 		return
 	}
-	p.close()
-	if p.survey() {
+	p.close(p.loader.topo)
+	if p.loader.survey() {
 		return
 	}
 	p.rounds()
-	if len(p.choices) > 0 {
-		p.heads = p.blockHeads()
+	if len(p.subjects.choices) > 0 {
+		p.loader.heads = p.blockHeads()
 	}
 	p.bulk = false
 }
@@ -74,7 +86,7 @@ func (p *Polygraph) Finish() {
 // who read a version and overwrote it, as far as these are few. It returns the
 // versions that the readers of the initial one are known to come before by that.
 // Linear in reads and writes, and in the edges.
-func (p *Polygraph) updatesInBulk() *bitset.BitSet {
+func (p *loader) updatesInBulk() *bitset.BitSet {
 	follows := &bitset.BitSet{}
 	if !p.cfg.Prefix {
 		return follows
@@ -82,7 +94,7 @@ func (p *Polygraph) updatesInBulk() *bitset.BitSet {
 	own := map[keyID]vid{} // what a transaction wrote
 	times := map[vid]int{} // how often a version was overwritten, if more than once
 	once := &bitset.BitSet{}
-	for s := range slot(p.slots) {
+	for s := range slot(p.tab.Slots()) {
 		reads, writes := p.tab.Reads(s), p.tab.Writes(s)
 		if len(reads) == 0 || len(writes) == 0 {
 			continue
@@ -122,19 +134,9 @@ func (p *Polygraph) updatesInBulk() *bitset.BitSet {
 const dearBits = 1 << 14
 
 // build makes the closure of the graph as it is. Cycles are reported and cut.
-func (p *Polygraph) build() {
+func (p *loader) build() {
 	p.topo = p.topological()
-	p.close()
-}
-
-// close makes the closure, given a topological order, unless it is to stop: then nothing is asked of it, as all that
-// follows draws from the budget first.
-func (p *Polygraph) close() {
-	if p.chains != nil {
-		p.chains.Build(p.topo, p.Budget.Ask)
-	} else {
-		p.bits.Build(p.topo, p.Budget.Ask)
-	}
+	p.close(p.topo)
 }
 
 // surveyed is how many blocks of its key a block is compared with in a survey.
@@ -147,7 +149,7 @@ const surveyed = 32
 // them is clear. What that decides decides more, which is left to Blocks; but where chains are
 // many it is done again as long as it brings much: what reaches what follows from versions then,
 // more than from sessions, and to insert an edge is dear. It tells whether that let the history be run.
-func (p *Polygraph) survey() bool {
+func (p *loader) survey() bool {
 	for {
 		n := p.surveyOnce()
 		if n > 0 && p.runs() {
@@ -165,11 +167,11 @@ const surveyAgain = 16
 
 // surveyOnce is how many edges were put in. If what follows is a cycle all is taken back; Blocks
 // will find it and know why.
-func (p *Polygraph) surveyOnce() int {
-	if p.Found > 0 || p.halted() {
+func (p *loader) surveyOnce() int {
+	if p.reports.Found > 0 || p.halted() {
 		return 0
 	}
-	edges, reasons := p.g.Len(), len(p.forced)
+	edges, reasons := p.g.Len(), len(p.reports.forced)
 	p.sortByTime(p.heads)
 	last := make([]uint32, p.keyBound()) // by key: its last block so far, from 1
 	prev := make([]uint32, len(p.heads)) // by block: the one before of its key, from 1
@@ -180,12 +182,12 @@ func (p *Polygraph) surveyOnce() int {
 		}
 		k := p.tab.At(h).Key
 		prev[n], last[k] = last[k], uint32(n+1)
-		if p.unread(h) {
+		if p.blocks.unread(h) {
 			continue
 		}
 		latest := prev[n] > 0
 		for i, left := prev[n], surveyed; i > 0 && left > 0; i, left = prev[i-1], left-1 {
-			if p.foresee(p.heads[i-1], h) != isBefore {
+			if p.orders.foresee(p.heads[i-1], h) != isBefore {
 				latest = false
 			} else if dom[i-1] {
 				break
@@ -196,16 +198,16 @@ func (p *Polygraph) surveyOnce() int {
 	topo := p.layers()
 	if len(topo) < p.g.Nodes() {
 		p.g.Truncate(edges)
-		p.forced = p.forced[:reasons]
+		p.reports.forced = p.reports.forced[:reasons]
 		return 0
 	}
 	p.topo = topo
-	p.close()
+	p.close(p.topo)
 	return p.g.Len() - edges
 }
 
 // keyBound is above the numbers of all keys that have blocks.
-func (p *Polygraph) keyBound() int {
+func (p *loader) keyBound() int {
 	n := 0
 	for _, h := range p.heads {
 		n = max(n, int(p.tab.At(h).Key)+1)
@@ -213,26 +215,9 @@ func (p *Polygraph) keyBound() int {
 	return n
 }
 
-// foresee puts the edges of the order of two blocks in the graph, if the closure
-// decides it, but not in the closure.
-func (p *Polygraph) foresee(a, b vid) relation {
-	ab, noAB := p.closes(a, b)
-	ba, noBA := p.closes(b, a)
-	first := p.tab.First(a) || p.tab.First(b)
-	switch {
-	case first || noAB == noBA:
-		return undecided
-	case noBA:
-		p.order(a, b, verdict.ByOrder, ba)
-		return isBefore
-	}
-	p.order(b, a, verdict.ByOrder, ab)
-	return isAfter
-}
-
 // sortByTime sorts blocks by the place of their first writer in the topological
 // order.
-func (p *Polygraph) sortByTime(heads []vid) {
+func (p *loader) sortByTime(heads []vid) {
 	first := make([]uint32, p.g.Nodes()) // by node: how many blocks begin there, then before it
 	for _, h := range heads {
 		first[p.commit(p.writer(h))]++
@@ -251,16 +236,16 @@ func (p *Polygraph) sortByTime(heads []vid) {
 // Blocks takes in all blocks of a bulk load, those that begin early first. It
 // follows Finish and does nothing where nothing was loaded in bulk.
 func (p *Polygraph) Blocks() {
-	if p.topo == nil {
+	if p.loader.topo == nil {
 		return
 	}
-	heads := p.heads
-	p.sortByTime(heads)
+	heads := p.loader.heads
+	p.loader.sortByTime(heads)
 	p.places = make([]int32, p.g.Nodes())
-	for i, n := range p.topo {
+	for i, n := range p.loader.topo {
 		p.places[n] = int32(i)
 	}
-	p.topo, p.heads = nil, nil
+	p.loader.topo, p.loader.heads = nil, nil
 	for i, h := range heads {
 		if p.halted() {
 			p.left = len(heads) - i
@@ -273,32 +258,15 @@ func (p *Polygraph) Blocks() {
 
 // settleChoices looks at all open choices once, after which they watch.
 func (p *Polygraph) settleChoices() {
-	for ci := range p.choices {
-		p.wakeChoice(choiceID(ci))
+	for ci := range p.subjects.choices {
+		p.subjects.wakeChoice(choiceID(ci))
 	}
-	p.Propagate()
-}
-
-// blockHeads lists the first versions of all blocks.
-func (p *Polygraph) blockHeads() []vid {
-	var heads []vid
-	for v := range vid(p.tab.Len()) {
-		if p.tab.At(v).Kind == version.Written && p.isHead(v) {
-			heads = append(heads, v)
-		}
-	}
-	return heads
-}
-
-// isHead tells whether a written version is the first of its block.
-func (p *Polygraph) isHead(v vid) bool {
-	prev := p.tab.At(v).Prev
-	return prev == version.None || p.tab.At(prev).Kind != version.Written
+	p.propagate()
 }
 
 // topological orders all nodes, oldest layer first. A cycle is reported and one
 // of its edges left out, until there is none.
-func (p *Polygraph) topological() []node {
+func (p *loader) topological() []node {
 	n := p.g.Nodes()
 	in := p.predecessors()
 	topo := make([]node, 0, n)
@@ -334,13 +302,13 @@ func (p *Polygraph) topological() []node {
 			next++
 		}
 		if cycles < cyclesCut || search.first > 0 {
-			if p.more() {
+			if p.reports.more() {
 				cycles++
 				leaveOut(p.cutCycle(node(next), in, cut, search))
 				continue
 			}
-		} else if p.MaxFound == 0 {
-			p.Unexplained++
+		} else if p.reports.MaxFound == 0 {
+			p.reports.Unexplained++
 		}
 		// Enough is reported. All that holds up one node is left out: the first of
 		// a session that waits.
@@ -373,11 +341,11 @@ func (p *Polygraph) topological() []node {
 
 // withdraw gives up the read that a left out anti-dependency comes from, where
 // the orders of blocks would bring it again.
-func (p *Polygraph) withdraw(e graph.Edge) {
+func (p *loader) withdraw(e graph.Edge) {
 	if !p.cfg.Prefix || e.Type != verdict.RW {
 		return
 	}
-	r := p.SlotOf(e.From)
+	r := p.parts.Slot(e.From)
 	for _, v := range p.tab.Reads(r) {
 		if p.tab.At(v).Key == e.Key {
 			p.withdrawn[readOf{r, v}] = true
@@ -394,7 +362,7 @@ const (
 
 // waitsInSession is the predecessor of v by session order, or its start, if
 // that still waits.
-func (p *Polygraph) waitsInSession(v node, in []int32, cut map[graph.EdgeID]bool) (node, bool) {
+func (p *loader) waitsInSession(v node, in []int32, cut map[graph.EdgeID]bool) (node, bool) {
 	if p.parts.OnlyCommits(v) && in[v-1] > 0 {
 		return v - 1, true
 	}
@@ -409,14 +377,14 @@ func (p *Polygraph) waitsInSession(v node, in []int32, cut map[graph.EdgeID]bool
 // cutCycle finds a cycle behind n among the nodes that still wait (in > 0),
 // reports it, as short as the search makes it, and returns the edge of it to leave
 // out: a read's, not a session's.
-func (p *Polygraph) cutCycle(n node, in []int32, cut map[graph.EdgeID]bool, search *cycleSearch) graph.EdgeID {
+func (p *loader) cutCycle(n node, in []int32, cut map[graph.EdgeID]bool, search *cycleSearch) graph.EdgeID {
 	search.stamp++
 	for search.seen[n] != search.stamp {
 		search.seen[n] = search.stamp
 		n = p.waitsFor(n, in, cut)
 	}
 	walk := p.shortest(n, in, cut, search)
-	p.found = append(p.found, Violation{Cycle: edges(walk), Because: map[int][]graph.Edge{}})
+	p.reports.found = append(p.reports.found, Violation{Cycle: edges(walk), Because: map[int][]graph.Edge{}})
 	best := walk[0]
 	for _, s := range walk {
 		if rank(s.Type) > rank(best.Type) {
@@ -440,7 +408,7 @@ func rank(t verdict.EdgeType) int {
 }
 
 // waitsFor returns a predecessor of n that still waits itself.
-func (p *Polygraph) waitsFor(n node, in []int32, cut map[graph.EdgeID]bool) node {
+func (p *loader) waitsFor(n node, in []int32, cut map[graph.EdgeID]bool) node {
 	if p.parts.OnlyCommits(n) && in[n-1] > 0 {
 		return n - 1
 	}
@@ -467,18 +435,18 @@ const shorterBudget = 1 << 18
 // shortest is a shortest cycle through n among the nodes that wait, or a shorter one
 // through another node of it, of which none has a shorter one, as far as the budget
 // goes.
-func (p *Polygraph) shortest(n node, in []int32, cut map[graph.EdgeID]bool, search *cycleSearch) []step {
+func (p *loader) shortest(n node, in []int32, cut map[graph.EdgeID]bool, search *cycleSearch) []step {
 	waits := func(u node) bool { return in[u] > 0 }
 	stays := func(e graph.EdgeID) bool { return !cut[e] }
 	left := math.MaxInt
-	walk := p.around(n, waits, stays, 0, &left)
+	walk := p.reports.around(n, waits, stays, 0, &left)
 	search.first -= math.MaxInt - left
 	if walk == nil {
 		panic("constraint: no cycle through a node found on one, which can't happen, because its predecessors wait")
 	}
 	most := length(walk)
 	for i := 0; i < len(walk) && most > 2 && search.budget > 0; i++ {
-		if shorter := p.around(walk[i].From, waits, stays, most, &search.budget); shorter != nil {
+		if shorter := p.reports.around(walk[i].From, waits, stays, most, &search.budget); shorter != nil {
 			walk, i, most = shorter, -1, length(shorter)
 		}
 	}

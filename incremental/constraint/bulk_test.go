@@ -42,7 +42,7 @@ func TestRuledOutInTheLastRound(t *testing.T) {
 	for _, s := range bulkSettings() {
 		r := feed(pl, s.cfg)
 		if got := r.answer(); got != sat.Unsat || r.left("R", "x") != "gone" {
-			t.Errorf("%s: %v, R has left %s, dirty %v", s.name, got, r.left("R", "x"), r.p.choices[0].dirty)
+			t.Errorf("%s: %v, R has left %s, dirty %v", s.name, got, r.left("R", "x"), r.p.subjects.choices[0].dirty)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestChoicesInARow(t *testing.T) {
 			}
 		}
 		if r.answer() != sat.Sat || r.p.Stats.Eliminated != n || r.p.Stats.Choices != n {
-			t.Errorf("%d of %d choices were decided, violations %+v", r.p.Stats.Eliminated, r.p.Stats.Choices, r.p.TakeFound())
+			t.Errorf("%d of %d choices were decided, violations %+v", r.p.Stats.Eliminated, r.p.Stats.Choices, r.p.reports.TakeFound())
 		}
 	})
 }
@@ -100,7 +100,7 @@ func TestSurvey(t *testing.T) {
 			t.Errorf("%s: what nothing decides is", s.name)
 		}
 		edges := r.p.g.Len()
-		if r.p.Blocks(); r.p.g.Len() != edges || r.p.Found > 0 {
+		if r.p.Blocks(); r.p.g.Len() != edges || r.p.reports.Found > 0 {
 			t.Errorf("%s: %d edges follow a survey", s.name, r.p.g.Len()-edges)
 		}
 
@@ -110,17 +110,17 @@ func TestSurvey(t *testing.T) {
 		if again := r.p.bits != nil; r.p.reach.Reaches(v, y) != again {
 			t.Errorf("%s: V is before Y after the survey: %v", s.name, !again)
 		}
-		if r.p.Blocks(); !r.p.reach.Reaches(v, y) || r.p.Found > 0 {
-			t.Errorf("%s: V is not before Y, or one of %d violations", s.name, r.p.Found)
+		if r.p.Blocks(); !r.p.reach.Reaches(v, y) || r.p.reports.Found > 0 {
+			t.Errorf("%s: V is not before Y, or one of %d violations", s.name, r.p.reports.Found)
 		}
 
 		// U before T by S, and P before Q by R, which together close a cycle.
 		r = finish("T t w(x) w(a)\nU u w(x) w(y) r(b)=Q\nS s r(x)=T r(y)=U\nQ q w(v) w(b)\nP p w(v) w(w) r(a)=T\nR r r(v)=Q r(w)=P", s.cfg)
-		if len(r.p.forced) > 0 || r.p.Found > 0 {
-			t.Errorf("%s: %d orders are kept that can't be", s.name, len(r.p.forced))
+		if len(r.p.reports.forced) > 0 || r.p.reports.Found > 0 {
+			t.Errorf("%s: %d orders are kept that can't be", s.name, len(r.p.reports.forced))
 		}
 		r.p.Blocks()
-		found := r.p.TakeFound()
+		found := r.p.reports.TakeFound()
 		if len(found) != 1 || isCycle(r.p, found[0].Cycle, 2) != nil {
 			t.Errorf("%s: %d violations: %+v", s.name, len(found), found)
 		}
@@ -157,7 +157,7 @@ func TestTopologicalCutsAllCycles(t *testing.T) {
 					length = 15
 				}
 				r := knotted(rand.New(rand.NewPCG(uint64(max), 5)), s.cfg, 12, length, 2)
-				r.p.MaxFound = max
+				r.p.reports.MaxFound = max
 				r.feed(nil)
 				p := r.p
 				sessions := map[[2]node]bool{}
@@ -172,7 +172,7 @@ func TestTopologicalCutsAllCycles(t *testing.T) {
 				if !isAcyclic(p.g.Nodes(), p.parts, p.allEdges()) {
 					t.Error("the graph has a cycle")
 				}
-				found := p.TakeFound()
+				found := p.reports.TakeFound()
 				if max > 0 && len(found) != max || max == 0 && len(found) <= cyclesCut {
 					t.Errorf("%d cycles are reported of at most %d (0: all)", len(found), max)
 				}
@@ -197,7 +197,7 @@ func isCycle(p *Polygraph, edges []graph.Edge, least int) error {
 	}
 	for i, e := range edges {
 		next := edges[(i+1)%len(edges)].From
-		if e.To != next && !(p.parts == 2 && p.SlotOf(e.To) == p.SlotOf(next) && e.To == p.start(p.SlotOf(next))) {
+		if e.To != next && !(p.parts == 2 && p.parts.Slot(e.To) == p.parts.Slot(next) && e.To == p.start(p.parts.Slot(next))) {
 			return fmt.Errorf("edge %d ends at node %d, the next begins at %d", i, e.To, next)
 		}
 		if p.parts == 2 && (e.Type == verdict.RW) != (e.From%2 == 0 && e.To%2 == 1) {
@@ -220,7 +220,7 @@ func TestShortCyclesAreReported(t *testing.T) {
 	for _, s := range bulkSettings() {
 		r := feed(pl, s.cfg)
 		var lengths []int
-		for _, v := range r.p.TakeFound() {
+		for _, v := range r.p.reports.TakeFound() {
 			lengths = append(lengths, len(v.Cycle))
 		}
 		if !slices.Equal(lengths, []int{2, 4}) {
@@ -255,8 +255,8 @@ func TestBulkAntiDependencies(t *testing.T) {
 	}
 	pl.txns[pl.txn("K")].reads = []planRead{{pl.key("p"), []int{pl.txn("J2")}}} // a cycle of J2 and K, reported
 	for _, s := range bulkSettings() {
-		if r := feed(pl, s.cfg); r.p.Found != 1 {
-			t.Errorf("%s: %d violations", s.name, r.p.Found)
+		if r := feed(pl, s.cfg); r.p.reports.Found != 1 {
+			t.Errorf("%s: %d violations", s.name, r.p.reports.Found)
 		}
 	}
 }
@@ -285,8 +285,8 @@ func TestStopInBulk(t *testing.T) {
 		if r.p.left == 0 || r.p.left >= 800 {
 			t.Errorf("%s: %d blocks are left of 800", s.name, r.p.left)
 		}
-		if r.p.Undecided() != r.p.left+r.p.open+400 {
-			t.Errorf("%s: %d undecided, %d blocks and %d pairs", s.name, r.p.Undecided(), r.p.left, r.p.open)
+		if r.p.Undecided() != r.p.left+r.p.subjects.openPairs+400 {
+			t.Errorf("%s: %d undecided, %d blocks and %d pairs", s.name, r.p.Undecided(), r.p.left, r.p.subjects.openPairs)
 		}
 		if d := r.p.Decided(); d < 0 || d > 1 {
 			t.Errorf("%s: decided %v", s.name, d)
@@ -325,7 +325,7 @@ func TestStopInStreams(t *testing.T) {
 		if r.p.Undecided() != before || before != 400 {
 			t.Errorf("%d undecided, before %d", r.p.Undecided(), before)
 		}
-		if r.p.Order() != nil {
+		if r.p.solver.Order() != nil {
 			t.Error("an order of what was not solved")
 		}
 	})

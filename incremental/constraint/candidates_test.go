@@ -57,16 +57,16 @@ func TestManyCandidates(t *testing.T) {
 		for seed := range uint64(60) {
 			r := feed(crowded(rand.New(rand.NewPCG(seed, 9))), cfg)
 			p := r.p
-			for ci := range p.choices {
-				c := &p.choices[ci]
+			for ci := range p.subjects.choices {
+				c := &p.subjects.choices[ci]
 				all := p.tab.Candidates(c.reader, c.key)
-				if c.state == choiceGone || p.Found > 0 {
+				if c.state == choiceGone || p.reports.Found > 0 {
 					continue
 				}
 				var want []version.ID
-				behind := p.behind(c.key, c.reader, nil)
+				behind := p.writers.behind(c.key, c.reader, nil)
 				for _, v := range all {
-					if _, out := p.excluded(v, c.reader, behind); !out {
+					if _, out := p.writers.excluded(v, c.reader, behind); !out {
 						want = append(want, v)
 					}
 				}
@@ -124,8 +124,8 @@ func TestSharedCandidates(t *testing.T) {
 			}
 		}
 		var left []int
-		for i := range r.p.choices {
-			left = append(left, len(r.p.choices[i].cands))
+		for i := range r.p.subjects.choices {
+			left = append(left, len(r.p.subjects.choices[i].cands))
 		}
 		if slices.Contains(left[:2], 20) || slices.Contains(left[2:], 5) {
 			t.Errorf("nothing was dropped: %d candidates are left", left)
@@ -218,7 +218,7 @@ func TestFactsInAnyOrder(t *testing.T) {
 					}
 					if want {
 						r.check(t, c.want)
-						if err := pl.replay(r.p.Order(), cfg); err != nil {
+						if err := pl.replay(r.p.solver.Order(), cfg); err != nil {
 							t.Fatalf("the order is wrong: %v; in the order %+v", err, order)
 						}
 					}
@@ -292,8 +292,8 @@ func TestIncludeOfTheRuledOut(t *testing.T) {
 			"excluded":             "T? t w(x)\nU? u w(x)\nexclude T U\ninclude T\ninclude U",
 		} {
 			r := feed(parse(text), cfg)
-			if r.answer() != sat.Unsat || r.p.Found == 0 || len(r.p.TakeFound()) == 0 {
-				t.Errorf("%s: %v, %d violations", name, r.answer(), r.p.Found)
+			if r.answer() != sat.Unsat || r.p.reports.Found == 0 || len(r.p.reports.TakeFound()) == 0 {
+				t.Errorf("%s: %v, %d violations", name, r.answer(), r.p.reports.Found)
 			}
 		}
 	})
@@ -323,18 +323,18 @@ func TestSolutionIsNotStale(t *testing.T) {
 		if got := r.p.Solve(1000); got != sat.Sat {
 			t.Fatalf("%v without U", got)
 		}
-		for ci, v := range r.p.solved.read {
-			if r.p.choices[ci].reader == reader && r.nameOf(v) == "U" {
+		for ci, v := range r.p.solver.solved.read {
+			if r.p.subjects.choices[ci].reader == reader && r.nameOf(v) == "U" {
 				t.Error("the solution still reads from U")
 			}
 		}
-		for _, ev := range r.p.Order() {
+		for _, ev := range r.p.solver.Order() {
 			if slot(ev.Txn) == u {
 				t.Error("U is in the order though it is out")
 			}
 		}
 		r.p.Include(u)
-		if r.p.Found == 0 {
+		if r.p.reports.Found == 0 {
 			t.Error("U is in and out")
 		}
 	})

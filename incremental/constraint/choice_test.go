@@ -239,8 +239,8 @@ func TestDecisions(t *testing.T) {
 			pl := parse(d.plan)
 			each(t, func(t *testing.T, cfg Config) {
 				r := feed(pl, cfg)
-				if r.p.Found > 0 {
-					t.Fatalf("violations: %+v", r.p.TakeFound())
+				if r.p.reports.Found > 0 {
+					t.Fatalf("violations: %+v", r.p.reports.TakeFound())
 				}
 				want, open := d.want, d.open
 				if cfg.Prefix && d.pc != "" {

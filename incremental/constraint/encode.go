@@ -30,7 +30,7 @@ import (
 //	r read the last version of a,   ¬c ∨ ¬(a before b) ∨ follows r,b
 //	and a is before b
 type problem struct {
-	p     *Polygraph
+	p     *solver
 	nodes []node
 	// at is the index of a node in nodes, from nodes[0] on, where they are dense enough.
 	at []int32
@@ -39,7 +39,7 @@ type problem struct {
 	pairs  []pairID       // those that are stated, ascending: the first variables
 	in     map[slot]int   // variable
 	after  map[slot]int   // of the read at hand: variable, by the first writer of a block
-	later  []vid          // of the read at hand: see Polygraph.beside
+	later  []vid          // of the read at hand: see writers.beside
 	means  [][]graph.Edge // by literal
 	clause [][]sat.Lit
 	place  []int32
@@ -72,7 +72,7 @@ func (q *problem) newVar(v variable) int {
 }
 
 // contract states the problem of the given pairs and choices.
-func (p *Polygraph) contract(pairs []pairID, choices []choiceID) *problem {
+func (p *solver) contract(pairs []pairID, choices []choiceID) *problem {
 	q := &problem{p: p, in: map[slot]int{}, after: map[slot]int{}}
 	q.vars, q.means = make([]variable, 0, len(pairs)), make([][]graph.Edge, 0, 2*len(pairs))
 	arena := make([]graph.Edge, 0, 4*len(pairs)) // what they mean, where there is room
@@ -80,7 +80,7 @@ func (p *Polygraph) contract(pairs []pairID, choices []choiceID) *problem {
 		if !p.Budget.Take(statedSteps / 2) { // whoever asked looks whether the problem is all
 			break
 		}
-		pr := &p.pairs[id]
+		pr := &p.subjects.pairs[id]
 		v := q.newVar(variable{kind: pairVar, pair: id})
 		for l, ab := range [2][2]vid{{pr.a, pr.b}, {pr.b, pr.a}} {
 			from := len(arena)
@@ -92,7 +92,7 @@ func (p *Polygraph) contract(pairs []pairID, choices []choiceID) *problem {
 	}
 	q.pairs = pairs[:len(q.vars)]
 	for _, ci := range choices {
-		if !p.Budget.Take(statedSteps * len(p.choices[ci].cands)) {
+		if !p.Budget.Take(statedSteps * len(p.subjects.choices[ci].cands)) {
 			break
 		}
 		q.choice(ci)
@@ -109,9 +109,9 @@ const statedSteps = 16
 // choice adds a read's candidates.
 func (q *problem) choice(ci choiceID) {
 	p := q.p
-	c := &p.choices[ci]
+	c := &p.subjects.choices[ci]
 	clear(q.after)
-	q.later = p.beside(c, q.later[:0])
+	q.later = p.writers.beside(c, q.later[:0])
 	var some []sat.Lit
 	if c.guarded {
 		some = append(some, sat.Neg(q.inHistory(c.reader)))
@@ -122,7 +122,7 @@ func (q *problem) choice(ci choiceID) {
 		if ver := p.tab.At(v); ver.Kind == version.Written {
 			q.mean(sat.Pos(x), graph.Edge{From: p.commit(ver.Writer), To: p.start(c.reader), Key: c.key, Type: verdict.WR,
 				Why: verdict.ByCase})
-			if p.maybe[ver.Writer] == mayBeIn {
+			if p.subjects.maybe[ver.Writer] == mayBeIn {
 				q.clause = append(q.clause, []sat.Lit{sat.Neg(x), sat.Pos(q.inHistory(ver.Writer))})
 			}
 		}
@@ -139,7 +139,7 @@ func (q *problem) exclusions() {
 	}
 	slices.Sort(in)
 	for _, s := range in {
-		for _, t := range q.p.exclusive[s] {
+		for _, t := range q.p.subjects.exclusive[s] {
 			if x, ok := q.in[t]; ok && s < t {
 				q.clause = append(q.clause, []sat.Lit{sat.Neg(q.in[s]), sat.Neg(x)})
 			}
@@ -167,7 +167,7 @@ func (q *problem) inHistory(s slot) int {
 // block that v ends has it so.
 func (q *problem) overwriters(ci choiceID, x int, v vid) {
 	p := q.p
-	c := &p.choices[ci]
+	c := &p.subjects.choices[ci]
 	start := p.start(c.reader)
 	ver := p.tab.At(v)
 	if ver.Next != version.None {
@@ -191,10 +191,10 @@ func (q *problem) overwriters(ci choiceID, x int, v vid) {
 	if a == version.None {
 		return
 	}
-	for id := p.firstPair(a); id != none; id = *p.nextPair(id, a) {
+	for id := p.subjects.firstPair(a); id != none; id = *p.subjects.nextPair(id, a) {
 		p.Budget.Use(1)
 		y, stated := slices.BinarySearch(q.pairs, id)
-		pr := &p.pairs[id]
+		pr := &p.subjects.pairs[id]
 		before, b := sat.Pos(y), pr.b // that a comes before b
 		if pr.b == a {
 			before, b = sat.Neg(y), pr.a
@@ -211,7 +211,7 @@ func (q *problem) follows(ci choiceID, w slot) int {
 	if !ok {
 		z = q.newVar(variable{kind: followsVar, choice: ci})
 		q.after[w] = z
-		q.mean(sat.Pos(z), q.p.antiDependency(q.p.choices[ci].reader, w, q.p.choices[ci].key))
+		q.mean(sat.Pos(z), q.p.antiDependency(q.p.subjects.choices[ci].reader, w, q.p.subjects.choices[ci].key))
 	}
 	return z
 }
@@ -242,9 +242,9 @@ func (q *problem) contractGraph() {
 	for _, v := range q.vars { // the nodes by which schedule orders them
 		switch v.kind {
 		case candVar:
-			q.nodes = append(q.nodes, p.start(p.choices[v.choice].reader))
+			q.nodes = append(q.nodes, p.start(p.subjects.choices[v.choice].reader))
 		case pairVar:
-			pr := p.pairs[v.pair]
+			pr := p.subjects.pairs[v.pair]
 			q.nodes = append(q.nodes, p.commit(p.writer(p.tab.Tail(pr.a))), p.commit(p.writer(p.tab.Tail(pr.b))))
 		}
 	}
@@ -353,12 +353,12 @@ func (q *problem) schedule() {
 		v := &q.vars[i]
 		switch v.kind {
 		case pairVar:
-			pr := p.pairs[v.pair]
+			pr := p.subjects.pairs[v.pair]
 			a := q.placeOf(p.commit(p.writer(p.tab.Tail(pr.a))))
 			b := q.placeOf(p.commit(p.writer(p.tab.Tail(pr.b))))
 			v.time, v.phase = 2*min(a, b), a < b
 		case candVar:
-			c := &p.choices[v.choice]
+			c := &p.subjects.choices[v.choice]
 			v.time = 2*q.placeOf(p.start(c.reader)) + 1
 			if b, ok := best[v.choice]; !ok || q.likelier(c, v.v, q.vars[b].v) {
 				best[v.choice] = i

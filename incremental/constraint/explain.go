@@ -10,6 +10,24 @@ import (
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
+// reports are the violations that were found, and what explains them.
+type reports struct {
+	*known
+	subjects *subjects
+	writers  *writers
+	found    []Violation
+	hopeless []choiceID // choices without a candidate, to be explained
+	forced   []forced   // why edges hold that were forced, ascending by edge
+	// MaxFound bounds the violations that are explained; 0: no bound.
+	MaxFound int
+	Found    int
+	// Unexplained counts the cycles that were not looked for, as LookMax steps had been taken for
+	// those before; looked are these edges. 0: lookMax.
+	Unexplained, looked int
+	LookMax             int
+	walked              map[uint64]came // empty; see walker
+}
+
 // step is an edge on a path; id is its number in the graph, or none for edges
 // that are not stored: real time, and the edge a report begins with.
 type step struct {
@@ -18,7 +36,7 @@ type step struct {
 }
 
 // reportCycle reports the cycle that e would close.
-func (p *Polygraph) reportCycle(e graph.Edge) {
+func (p *reports) reportCycle(e graph.Edge) {
 	if !p.more() {
 		return
 	}
@@ -30,7 +48,7 @@ func (p *Polygraph) reportCycle(e graph.Edge) {
 
 // reportClash reports the cycle of e, which holds because its opposite would
 // close a cycle itself.
-func (p *Polygraph) reportClash(e, opposite graph.Edge) {
+func (p *reports) reportClash(e, opposite graph.Edge) {
 	if !p.more() {
 		return
 	}
@@ -46,7 +64,7 @@ func (p *Polygraph) reportClash(e, opposite graph.Edge) {
 }
 
 // more counts a violation and tells whether it is to be explained.
-func (p *Polygraph) more() bool {
+func (p *reports) more() bool {
 	p.Found++
 	if p.Budget.Ask() || p.MaxFound > 0 && p.Found > p.MaxFound {
 		return false
@@ -60,14 +78,14 @@ func (p *Polygraph) more() bool {
 
 // Look draws steps from what there is to explain violations with: edges that are looked at for cycles, and what it
 // takes to judge again what a violation was found from.
-func (p *Polygraph) Look(steps int) { p.looked += steps }
+func (p *reports) Look(steps int) { p.looked += steps }
 
 // Spent tells whether all of that is used, so many times: once, and what is found from then on is only counted; twice,
 // and so is what was found before.
-func (p *Polygraph) Spent(times int) bool { return p.looked >= times*cmp.Or(p.LookMax, lookMax) }
+func (p *reports) Spent(times int) bool { return p.looked >= times*cmp.Or(p.LookMax, lookMax) }
 
 // tell keeps a violation for TakeFound, unless what explains it was cut short.
-func (p *Polygraph) tell(v Violation) {
+func (p *reports) tell(v Violation) {
 	if p.leavesOff() {
 		p.Unexplained++
 		return
@@ -77,7 +95,7 @@ func (p *Polygraph) tell(v Violation) {
 
 // leavesOff tells whether a cycle is not looked for to its end: online, once Stop has said so. In batch what is
 // found by then is told.
-func (p *Polygraph) leavesOff() bool { return !p.cfg.Last && p.Budget.Stopped() }
+func (p *reports) leavesOff() bool { return !p.cfg.Last && p.Budget.Stopped() }
 
 // lookMax is, by default, after how many steps (see Look) nothing is explained any more: violations that a polygraph
 // finds then are counted. One of a dense history may take a million, and there may be tens of thousands; a short one is
@@ -85,7 +103,7 @@ func (p *Polygraph) leavesOff() bool { return !p.cfg.Last && p.Budget.Stopped() 
 const lookMax = 1 << 24
 
 // Pending is how many violations TakeFound would return.
-func (p *Polygraph) Pending() int { return len(p.found) + len(p.hopeless) }
+func (p *reports) Pending() int { return len(p.found) + len(p.hopeless) }
 
 // explainedMax bounds the edges that a proof is followed through; past it the
 // whole history is the evidence.
@@ -93,7 +111,7 @@ const explainedMax = 400
 
 // fill completes a violation from its cycle; because, if given, is why the
 // first edge holds.
-func (p *Polygraph) fill(v *Violation, walk, because []step) {
+func (p *reports) fill(v *Violation, walk, because []step) {
 	v.Cycle = edges(walk)
 	v.Because = map[int][]graph.Edge{}
 	todo := slices.Clone(walk[1:])
@@ -120,8 +138,8 @@ func (p *Polygraph) fill(v *Violation, walk, because []step) {
 
 // markAssumed says whether the proof rests on times. Blocks
 // may do so once a candidate was taken with the help of times.
-func (p *Polygraph) markAssumed(v *Violation) {
-	v.Assumed = v.Assumed || p.byElimination && p.cfg.RealTime
+func (p *reports) markAssumed(v *Violation) {
+	v.Assumed = v.Assumed || p.subjects.byElimination && p.cfg.RealTime
 	for _, list := range append([][]graph.Edge{v.Cycle, v.Rest}, v.Cases...) {
 		for _, e := range list {
 			v.Assumed = v.Assumed || e.Assumed || e.Type == verdict.RT
@@ -130,7 +148,7 @@ func (p *Polygraph) markAssumed(v *Violation) {
 }
 
 // ground follows forced edges down to facts, adding all it meets to v.Rest.
-func (p *Polygraph) ground(v *Violation, todo []step) {
+func (p *reports) ground(v *Violation, todo []step) {
 	done := map[graph.EdgeID]bool{}
 	for len(todo) > 0 {
 		s := todo[0]
@@ -159,7 +177,7 @@ func (p *Polygraph) ground(v *Violation, todo []step) {
 
 // reason is the cycle that the opposite of forced edge id would have closed
 // when it was forced; nil for edges that were not forced.
-func (p *Polygraph) reason(id graph.EdgeID) []step {
+func (p *reports) reason(id graph.EdgeID) []step {
 	if id == none {
 		return nil
 	}
@@ -177,8 +195,8 @@ func (p *Polygraph) reason(id graph.EdgeID) []step {
 }
 
 // spine adds the read-froms that hold the two blocks of an order edge together.
-func (p *Polygraph) spine(v *Violation, e graph.Edge) {
-	for _, s := range [2]slot{p.SlotOf(e.From), p.SlotOf(e.To)} {
+func (p *reports) spine(v *Violation, e graph.Edge) {
+	for _, s := range [2]slot{p.parts.Slot(e.From), p.parts.Slot(e.To)} {
 		for _, w := range p.tab.Writes(s) {
 			if p.tab.At(w).Key == e.Key {
 				p.wholeBlock(v, w)
@@ -193,7 +211,7 @@ func (p *Polygraph) spine(v *Violation, e graph.Edge) {
 }
 
 // wholeBlock adds the read-froms along the block that w lies in.
-func (p *Polygraph) wholeBlock(v *Violation, w vid) {
+func (p *reports) wholeBlock(v *Violation, w vid) {
 	n := 0
 	add := func(from, to vid) {
 		a, b := p.tab.At(from), p.tab.At(to)
@@ -219,7 +237,7 @@ func (p *Polygraph) wholeBlock(v *Violation, w vid) {
 // groundElimination adds why the other candidates of a read-from edge have fallen to
 // v.Others and v.Rest, and what that rests on to todo. An edge without a number is the
 // one that closes the violation, and newer than all others.
-func (p *Polygraph) groundElimination(v *Violation, s step, todo []step) []step {
+func (p *reports) groundElimination(v *Violation, s step, todo []step) []step {
 	if _, told := v.Others[s.Edge]; told {
 		return todo
 	}
@@ -265,13 +283,13 @@ func (f fallen) ground(v *Violation, todo []step) []step {
 // eliminated are, for the read-from edge e that was left when all other
 // candidates had fallen, why these have, among the edges older than limit; ruledOut if that is
 // of some of them what their writers read themselves, false if not all can be shown.
-func (p *Polygraph) eliminated(e graph.Edge, limit graph.EdgeID) (out []fallen, ruledOut, ok bool) {
-	ci, ok := p.choiceOf[Read{p.SlotOf(e.To), e.Key}]
+func (p *reports) eliminated(e graph.Edge, limit graph.EdgeID) (out []fallen, ruledOut, ok bool) {
+	ci, ok := p.subjects.choiceOf[Read{p.parts.Slot(e.To), e.Key}]
 	if !ok {
 		return nil, false, false
 	}
 	shown := map[slot]bool{}
-	out, ok = p.whyNot(p.choices[ci].reader, e.Key, e.From, limit, shown)
+	out, ok = p.whyNot(p.subjects.choices[ci].reader, e.Key, e.From, limit, shown)
 	return out, len(shown) > 0, ok
 }
 
@@ -279,7 +297,7 @@ func (p *Polygraph) eliminated(e graph.Edge, limit graph.EdgeID) (out []fallen, 
 // wrote: each candidate closes a cycle, or its writer did not take effect, as it
 // can't have read what it did. It is false, and the rest is told, if not all can be shown. shown are
 // these writers; false, of whom it can't be shown, or not yet.
-func (p *Polygraph) whyNot(reader slot, key keyID, but node, limit graph.EdgeID,
+func (p *reports) whyNot(reader slot, key keyID, but node, limit graph.EdgeID,
 	shown map[slot]bool) (out []fallen, ok bool) {
 	ok = true
 	for _, v := range p.tab.Candidates(reader, key) {
@@ -291,13 +309,13 @@ func (p *Polygraph) whyNot(reader slot, key keyID, but node, limit graph.EdgeID,
 		switch {
 		case closes:
 			out = append(out, f)
-		case ver.Kind != version.Written || p.maybe[ver.Writer] != isOut:
+		case ver.Kind != version.Written || p.subjects.maybe[ver.Writer] != isOut:
 			ok = false
 		default:
 			if _, met := shown[ver.Writer]; !met {
 				shown[ver.Writer] = false
-				for _, ci := range p.guardedBy[ver.Writer] {
-					if own, all := p.whyNot(ver.Writer, p.choices[ci].key, none, limit, shown); all {
+				for _, ci := range p.subjects.guardedBy[ver.Writer] {
+					if own, all := p.whyNot(ver.Writer, p.subjects.choices[ci].key, none, limit, shown); all {
 						out, shown[ver.Writer] = append(out, own...), true
 						break
 					}
@@ -311,7 +329,7 @@ func (p *Polygraph) whyNot(reader slot, key keyID, but node, limit graph.EdgeID,
 
 // wouldClose shows why reader can't have read v; false if it can't be shown with the
 // edges older than limit.
-func (p *Polygraph) wouldClose(v vid, reader slot, limit graph.EdgeID) (fallen, bool) {
+func (p *reports) wouldClose(v vid, reader slot, limit graph.EdgeID) (fallen, bool) {
 	key := p.tab.At(v).Key
 	if p.tab.At(v).Kind == version.Written {
 		w := p.writer(v)
@@ -320,7 +338,7 @@ func (p *Polygraph) wouldClose(v vid, reader slot, limit graph.EdgeID) (fallen, 
 			return fallen{cycle: append([]step{{e, none}}, back...)}, true
 		}
 	}
-	for _, x := range p.behind(key, reader, nil) {
+	for _, x := range p.writers.behind(key, reader, nil) {
 		back := p.path(p.commit(x), p.start(reader), limit)
 		if back == nil {
 			continue
@@ -341,7 +359,7 @@ func (p *Polygraph) wouldClose(v vid, reader slot, limit graph.EdgeID) (fallen, 
 
 // explainNoCandidate reports that nothing can have written what was read: each
 // candidate would close a cycle. Once Stop has said so it is not shown, as the closure may be half made.
-func (p *Polygraph) explainNoCandidate(c *choice) {
+func (p *reports) explainNoCandidate(c *choice) {
 	v := Violation{Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime, Reads: []Read{{c.reader, c.key}}}
 	var all []fallen
 	ok := !p.Budget.Stopped()
@@ -376,4 +394,34 @@ func edges(walk []step) []graph.Edge {
 		out[i] = s.Edge
 	}
 	return out
+}
+
+// forced remembers why an edge was forced: the edge of the opposite order that
+// would have closed a cycle.
+type forced struct {
+	edge     graph.EdgeID
+	opposite graph.Edge
+}
+
+// TakeFound returns the violations found since the last call.
+func (p *reports) TakeFound() []Violation {
+	for _, ci := range p.hopeless {
+		if p.Spent(1) {
+			p.Unexplained++
+		} else {
+			p.explainNoCandidate(&p.subjects.choices[ci])
+		}
+	}
+	p.hopeless = nil
+	f := p.found
+	p.found = nil
+	return f
+}
+
+// Misled reports that what was decided of an ambiguous read can't be, as the records show: somebody can have read
+// from a transaction alone that can't have taken effect, say.
+func (p *reports) Misled() {
+	if p.more() {
+		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime})
+	}
 }

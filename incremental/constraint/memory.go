@@ -1,6 +1,8 @@
 package constraint
 
-import "github.com/isowatch/isowatch/incremental/sat"
+import (
+	"github.com/isowatch/isowatch/incremental/sat"
+)
 
 // memory is what the solver learned that serves the next time, when a stream
 // has brought a little more: what it chose, which is tried first, and short
@@ -37,7 +39,7 @@ func (q *problem) name(i int) (remembered, bool) {
 	v := q.vars[i]
 	switch v.kind {
 	case pairVar:
-		pr := q.p.pairs[v.pair]
+		pr := q.p.subjects.pairs[v.pair]
 		return remembered{kind: pairVar, id: [2]uint32{uint32(pr.a), uint32(pr.b)}}, true
 	case candVar:
 		return remembered{kind: candVar, id: [2]uint32{uint32(v.choice), uint32(v.v)}}, true
@@ -86,7 +88,7 @@ func (m *memory) recall(q *problem, s *sat.Solver) {
 	for i, v := range q.vars {
 		switch v.kind {
 		case pairVar:
-			if x := &q.p.pairs[v.pair]; x.tried {
+			if x := &q.p.subjects.pairs[v.pair]; x.tried {
 				s.SetPhase(i, x.ab)
 			}
 		case candVar:

@@ -19,33 +19,21 @@ const (
 	givenUp // a violation was reported; the pair has no order
 )
 
-// closes looks for an edge of the order "block a before block b" that would
-// close a cycle. Cost: a reachability question per reader of a's tail.
-func (p *Polygraph) closes(a, b vid) (graph.Edge, bool) {
-	tail := p.tab.Tail(a)
-	tv := p.tab.At(tail)
-	tw, hw := tv.Writer, p.tab.At(b).Writer
-	if p.reach.Reaches(p.writing(hw), p.commit(tw)) {
-		return graph.Edge{From: p.commit(tw), To: p.writing(hw), Key: tv.Key, Type: verdict.WW}, true
-	}
-	steps := 0
-	defer func() { p.Budget.Use(steps) }()
-	for r := range p.tab.Readers(tail) {
-		steps++
-		if r != hw && p.reach.Reaches(p.commit(hw), p.start(r)) && !p.isWithdrawn(r, tail) {
-			return graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW}, true
-		}
-	}
-	return graph.Edge{}, false
-}
-
-func (p *Polygraph) isWithdrawn(r slot, v vid) bool {
-	return len(p.withdrawn) > 0 && p.withdrawn[readOf{r, v}]
+// orders decide the orders of blocks, and put what follows in the known graph.
+type orders struct {
+	*known
+	subjects *subjects
+	blocks   *blocks
+	writers  *writers
+	reports  *reports
+	given    map[[2]vid]bool // pairs given up after a violation
+	implicit int             // pairs that were not made, as there are too many
+	isPutOff bool            // there are pairs that were put off; see blocks
 }
 
 // relate decides the order of the blocks that a and b head, if only one is
 // possible, and puts its edges in.
-func (p *Polygraph) relate(a, b vid) relation {
+func (p *orders) relate(a, b vid) relation {
 	if len(p.given) > 0 && p.given[[2]vid{min(a, b), max(a, b)}] {
 		return givenUp
 	}
@@ -88,42 +76,19 @@ func (p *Polygraph) relate(a, b vid) relation {
 	return givenUp
 }
 
-// longBefore tells whether a's tail and all who read it precede block b by the
-// clock, so that b cannot come first and no edge of the order is news: the common
-// case in a stream.
-func (p *Polygraph) longBefore(a, b vid) bool {
-	hw := p.tab.At(b).Writer
-	tail := p.tab.At(p.tab.Tail(a))
-	if p.tab.First(b) {
-		return false
-	}
-	if latest, ok := tail.Latest(); ok && p.banded.EndsBefore(latest, p.writing(hw)) {
-		return true
-	}
-	if !p.banded.ByClock(p.commit(tail.Writer), p.writing(hw)) {
-		return false
-	}
-	for r := range p.tab.Readers(p.tab.Tail(a)) {
-		if r != hw && !p.banded.ByClock(p.start(r), p.commit(hw)) {
-			return false
-		}
-	}
-	return true
-}
-
 // clash reports an edge that must hold, as the opposite order is impossible,
 // and cannot; it comes from v.
-func (p *Polygraph) clash(e, opposite graph.Edge, v vid, why verdict.Why) {
+func (p *orders) clash(e, opposite graph.Edge, v vid, why verdict.Why) {
 	e.Why = why
 	e.Assumed = p.cfg.RealTime
-	if e.Type == verdict.RW && p.updates(p.SlotOf(e.To), v) {
+	if e.Type == verdict.RW && p.updates(p.parts.Slot(e.To), v) {
 		e.Why, e.Assumed, opposite = verdict.ByOverwrite, false, graph.Edge{From: none}
 	}
-	p.reportClash(e, opposite)
+	p.reports.reportClash(e, opposite)
 }
 
 // order puts the edges of "a before b" in.
-func (p *Polygraph) order(a, b vid, why verdict.Why, opposite graph.Edge) {
+func (p *orders) order(a, b vid, why verdict.Why, opposite graph.Edge) {
 	assumed := p.cfg.RealTime && why != verdict.ByInitial
 	tail := p.tab.Tail(a)
 	tv := p.tab.At(tail)
@@ -141,23 +106,8 @@ func (p *Polygraph) order(a, b vid, why verdict.Why, opposite graph.Edge) {
 	}
 }
 
-// updates tells, where that makes no block of the two, whether s read v and wrote
-// its key. A later transaction of its session that read v as well may hide it,
-// which is a violation.
-func (p *Polygraph) updates(s slot, v vid) bool {
-	if !p.cfg.Prefix {
-		return false
-	}
-	for r := range p.tab.Readers(v) {
-		if r == s {
-			return !p.isWithdrawn(s, v)
-		}
-	}
-	return false
-}
-
 // force adds an edge that is forced because the opposite edge closes a cycle, which is a step.
-func (p *Polygraph) force(e, opposite graph.Edge) {
+func (p *orders) force(e, opposite graph.Edge) {
 	n := p.g.Len()
 	p.Budget.Use(1)
 	if !p.bulk {
@@ -166,55 +116,28 @@ func (p *Polygraph) force(e, opposite graph.Edge) {
 		p.g.Add(e)
 	}
 	if p.g.Len() > n && opposite.From != none {
-		p.forced = append(p.forced, forced{graph.EdgeID(n), opposite})
-		p.bytes += forcedBytes // one order may force very many
-		p.Budget.Hold(forcedBytes)
+		p.reports.forced = append(p.reports.forced, forced{graph.EdgeID(n), opposite})
+		p.take(forcedBytes) // one order may force very many
 	}
 }
 
-// list is the blocks of a key, good until the list of another key is made. The
-// keys that have blocks may be few among those that occur.
-func (p *Polygraph) list(k keyID) *[]blockRef {
-	for int(k) >= len(p.listAt) {
-		p.listAt = append(p.listAt, 0)
-	}
-	if p.listAt[k] == 0 {
-		if p.lists == nil {
-			p.lists = make([][]blockRef, 1)
-		}
-		n := len(p.lists)
-		p.listAt[k] = uint32(n)
-		if n < cap(p.lists) { // there may be room of a list, see Reuse
-			p.lists = p.lists[:n+1]
-			p.lists[n] = p.lists[n][:0]
-		} else {
-			p.lists = append(p.lists, nil)
-		}
-	}
-	return &p.lists[p.listAt[k]]
-}
-
-// Block takes in a new block of one version, w, whose writer has been added.
-func (p *Polygraph) Block(w version.ID) {
-	if p.bulk {
-		return
-	}
+// block takes in a new block of one version; false if the budget has ended.
+func (p *orders) block(w vid) bool {
 	v := p.tab.At(w)
-	p.Wrote(w)
-	if p.openChoices > 0 {
-		p.solved.valid = false // it may follow what they read
+	p.writers.Wrote(w, false)
+	if p.subjects.openChoices > 0 {
+		p.subjects.current = false // it may follow what they read
 	}
 	if p.leaves() {
-		return
+		return false
 	}
-	list := p.list(v.Key)
+	list := p.blocks.list(v.Key)
 	if p.tab.First(w) {
 		p.first(w, list)
-		p.Propagate()
-		return
+		return true
 	}
-	any, alike := false, p.banded == nil && p.idle(w)
-	if alike && p.reads.Test(uint(v.Writer)) {
+	any, alike := false, p.banded == nil && p.blocks.idle(w)
+	if alike && p.blocks.reads.Test(uint(v.Writer)) {
 		p.putOff()
 	}
 	at, low := len(*list), len(*list) // low: of those seen, the first that is not before w
@@ -224,13 +147,13 @@ func (p *Polygraph) Block(w version.ID) {
 		if known, after = p.probe(*list, w); known > 0 {
 			any = true
 		}
-		if p.unread(w) && !after {
+		if p.blocks.unread(w) && !after {
 			low, known = known, len(*list)
 		}
 	}
 	for i := len(*list) - 1; i >= known; i-- {
 		x := (*list)[i]
-		if alike && p.idle(x.head) { // nothing follows from their order, where times don't make it cheap to know
+		if alike && p.blocks.idle(x.head) { // nothing follows from their order, where times don't make it cheap to know
 			p.Budget.Use(1)
 			low = i
 			continue
@@ -243,7 +166,7 @@ func (p *Polygraph) Block(w version.ID) {
 		case isAfter:
 			at = i
 		case undecided:
-			if !p.harmless(x.head, w) {
+			if !p.blocks.harmless(x.head, w) {
 				p.constrain(x.head, w)
 			}
 		case givenUp:
@@ -261,13 +184,13 @@ func (p *Polygraph) Block(w version.ID) {
 	} else {
 		*list = slices.Insert(*list, at, blockRef{w, uint32(low)})
 	}
-	p.Propagate()
+	return true
 }
 
 // probe is how many of the first blocks of a list w is known to come after, as far as some looks show it, and whether
 // it comes before one of those that were looked at: at the last one, the 16th from the end, the 256th and so on
 // until one comes before w, and at those that follow what it comes after. O(log n) relations.
-func (p *Polygraph) probe(list []blockRef, w vid) (known int, before bool) {
+func (p *orders) probe(list []blockRef, w vid) (known int, before bool) {
 	for back := 1; back <= len(list)-known && !before; back *= 16 {
 		i := len(list) - back
 		r := p.relate(list[i].head, w)
@@ -291,42 +214,8 @@ func (p *Polygraph) probe(list []blockRef, w vid) (known int, before bool) {
 // after.
 const probed = 8
 
-// leaves tells whether a block, or what is new of it, is not looked at, as the budget has
-// ended; that is counted. The lists of blocks are not asked for anything from then on.
-func (p *Polygraph) leaves() bool {
-	if p.halted() {
-		p.left++
-		return true
-	}
-	return false
-}
-
-// harmless tells, of blocks that neither order decides, whether it doesn't matter which comes first. That is
-// so of two versions that nobody has read, nor may have: they agree with any order of their writers, which
-// at all levels but snapshot isolation is the order of transactions or commits. There a writer that reads nothing
-// can be taken to begin as it commits, unless its instants are known, and two such agree with any order of their
-// commits. So no pair is made before somebody reads; see matters. And if a writer does read, the pairs of what it writes
-// blindly are put off until a run of the history gets stuck; see Solve.
-func (p *Polygraph) harmless(a, b vid) bool { return p.idle(a) && p.idle(b) }
-
-// idle tells whether the block that head heads has an order with others of its kind in any case.
-func (p *Polygraph) idle(head vid) bool {
-	return p.tab.Tail(head) == head && !p.tab.First(head) && !p.tab.HasReaders(head) && !p.candidate.Test(uint(head)) &&
-		(p.parts == 1 || p.cfg.Prefix || !p.cfg.Instants && (p.putsOff || !p.reads.Test(uint(p.writer(head)))))
-}
-
-// unread tells whether the block that head heads has an order with all that its key has so far in any case, as they
-// are all idle.
-func (p *Polygraph) unread(head vid) bool {
-	k := uint(p.tab.At(head).Key)
-	if !p.idle(head) {
-		p.busy.Set(k)
-	}
-	return !p.busy.Test(k)
-}
-
 // matters makes the pairs of a version that was idle, if it is one that Block was told of.
-func (p *Polygraph) matters(v vid) {
+func (p *orders) matters(v vid) {
 	if ver := p.tab.At(v); !p.bulk && ver.Kind == version.Written && ver.Next == version.None && p.isHead(v) &&
 		!p.tab.HasReaders(v) && !p.leaves() {
 		p.pairUp(v)
@@ -334,45 +223,34 @@ func (p *Polygraph) matters(v vid) {
 }
 
 // mayRead takes in that v is what some read may be of.
-func (p *Polygraph) mayRead(v vid) {
-	if !p.candidate.Test(uint(v)) {
-		p.candidate.Set(uint(v))
+func (p *orders) mayRead(v vid) {
+	if !p.blocks.candidate.Test(uint(v)) {
+		p.blocks.candidate.Set(uint(v))
 		p.matters(v)
 	}
 }
 
 // readsSome takes in that s reads something.
-func (p *Polygraph) readsSome(s slot) {
-	if p.parts == 1 || p.cfg.Prefix || p.reads.Test(uint(s)) {
+func (p *orders) readsSome(s slot) {
+	if p.parts == 1 || p.cfg.Prefix || p.blocks.reads.Test(uint(s)) {
 		return
 	}
-	p.reads.Set(uint(s))
+	p.blocks.reads.Set(uint(s))
 	for _, w := range p.tab.Writes(s) {
-		if !p.putsOff {
+		if !p.blocks.putsOff {
 			p.matters(w)
-		} else if !p.tab.At(w).Fresh && p.isHead(w) && p.idle(w) {
+		} else if !p.tab.At(w).Fresh && p.isHead(w) && p.blocks.idle(w) {
 			p.putOff()
 		}
 	}
 }
 
 // putOff takes in that pairs of an idle version were not made though its writer reads.
-func (p *Polygraph) putOff() { p.isPutOff, p.solved.valid = true, false }
-
-// makePutOff makes the pairs that were put off, and from then on all others at once.
-func (p *Polygraph) makePutOff() {
-	p.putsOff, p.isPutOff = false, false
-	for s, ok := p.reads.NextSet(0); ok; s, ok = p.reads.NextSet(s + 1) {
-		for _, w := range p.tab.Writes(slot(s)) {
-			p.matters(w)
-		}
-	}
-	p.Propagate()
-}
+func (p *orders) putOff() { p.isPutOff, p.subjects.current = true, false }
 
 // afterInitial puts the anti-dependencies of the initial version's readers to a
 // writer that no known block precedes.
-func (p *Polygraph) afterInitial(k keyID, w slot) {
+func (p *orders) afterInitial(k keyID, w slot) {
 	init := p.tab.InitialOf(k)
 	if init == version.None || p.tab.At(init).Next != version.None {
 		return
@@ -385,8 +263,8 @@ func (p *Polygraph) afterInitial(k keyID, w slot) {
 }
 
 // first takes in the block that overwrote the initial version: before all.
-func (p *Polygraph) first(w vid, list *[]blockRef) {
-	p.busy.Set(uint(p.tab.At(w).Key))
+func (p *orders) first(w vid, list *[]blockRef) {
+	p.blocks.busy.Set(uint(p.tab.At(w).Key))
 	for i := range *list {
 		x := &(*list)[i]
 		if x.head != w {
@@ -401,64 +279,36 @@ func (p *Polygraph) first(w vid, list *[]blockRef) {
 }
 
 // constrain makes a constraint of a pair that neither order decides.
-func (p *Polygraph) constrain(a, b vid) {
+func (p *orders) constrain(a, b vid) {
 	if p.banded != nil && p.banded.IsBase(p.writer(a)) && p.banded.IsBase(p.writer(b)) {
 		return // neither order means an edge, as all would lead to a base
 	}
 	p.Stats.Constraints++
 	if p.tooMany() {
 		p.implicit++
-		p.solved.valid = false
+		p.subjects.current = false
 		return
 	}
-	p.open++
-	p.addPair(a, b)
-	p.bytes += pairBytes // one transaction may make very many
-	p.Budget.Hold(pairBytes)
+	p.subjects.openPairs++
+	p.subjects.addPair(a, b)
+	p.take(pairBytes) // one transaction may make very many
 }
 
-// pairSteps is what to make a pair costs, and to drop it.
-const pairSteps = 4
-
-func (p *Polygraph) addPair(a, b vid) {
-	c := pairID(len(p.pairs))
-	p.Budget.Use(pairSteps)
-	p.pairs = append(p.pairs, pair{a: a, b: b, alive: true})
-	p.window.unsettled++
-	for _, h := range [2]vid{a, b} {
-		p.link(c, h)
-		p.watchTail(h, c)
-	}
-}
-
-// watchTail lets pair c be looked at again when something new reaches a node
-// that an edge of it leaves: then that edge may close a cycle.
-func (p *Polygraph) watchTail(head vid, c pairID) {
-	tail := p.tab.Tail(head)
-	p.watchNode(p.commit(p.tab.At(tail).Writer), uint32(c))
-	for r := range p.tab.Readers(tail) {
-		p.watchNode(p.start(r), uint32(c))
-	}
-}
-
-// Read takes in that r read v, which r has been made a reader of. Both r and
-// v's writer have been added.
-func (p *Polygraph) Read(r version.Slot, v version.ID) { p.readAs(r, v, verdict.ByValue) }
-
-func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
+// readAs takes in that r read v; false if nothing follows from that, or not yet.
+func (p *orders) readAs(r slot, v vid, why verdict.Why) bool {
 	p.readsSome(r)
 	ver := p.tab.At(v)
-	p.busy.Set(uint(ver.Key))
+	p.blocks.busy.Set(uint(ver.Key))
 	if ver.Kind == version.Written {
 		e := graph.Edge{From: p.commit(ver.Writer), To: p.start(r), Key: ver.Key, Type: verdict.WR, Why: why}
-		e.Assumed = p.byElimination && p.cfg.RealTime
+		e.Assumed = p.subjects.byElimination && p.cfg.RealTime
 		if !p.addEdge(e, true) {
 			p.withdrawn[readOf{r, v}] = true
-			return
+			return false
 		}
 	}
 	if p.bulk {
-		return
+		return false
 	}
 	switch {
 	case ver.Next != version.None:
@@ -466,38 +316,25 @@ func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
 	case ver.Kind == version.Written:
 		p.readTail(r, v)
 	case ver.Kind == version.Initial:
-		for _, x := range *p.list(ver.Key) {
+		for _, x := range *p.blocks.list(ver.Key) {
 			if w := p.tab.At(x.head).Writer; w != r {
 				p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial},
 					false)
 			}
 		}
 	}
-	p.Propagate()
+	return true
 }
 
-// Follow takes in that v follows prev because a list shows it. Both have been
-// written by transactions that were added.
-func (p *Polygraph) Follow(prev, v version.ID) {
+// listed takes in that v follows prev, as a list shows.
+func (p *orders) listed(prev, v vid) {
 	a, b := p.tab.At(prev), p.tab.At(v)
 	p.addEdge(graph.Edge{From: p.commit(a.Writer), To: p.writing(b.Writer), Key: a.Key, Type: verdict.WW,
 		Why: verdict.ByList}, true)
-	if !p.bulk {
-		p.Propagate()
-	}
 }
 
-// Logged takes in that the database's log shows v behind prev. That no other order of their blocks is possible, so that
-// who read prev precedes v, follows. A bulk load takes in all at its end.
-func (p *Polygraph) Logged(prev, v version.ID) {
-	if p.bulk {
-		return
-	}
-	p.logged(prev, v)
-	p.Propagate()
-}
-
-func (p *Polygraph) logged(prev, v vid) {
+// logged takes in that v follows prev, as the database's log shows.
+func (p *orders) logged(prev, v vid) {
 	a := p.tab.At(prev)
 	p.addEdge(graph.Edge{From: p.commit(a.Writer), To: p.writing(p.tab.At(v).Writer), Key: a.Key, Type: verdict.WW,
 		Why: verdict.ByLog}, true)
@@ -505,7 +342,7 @@ func (p *Polygraph) logged(prev, v vid) {
 
 // overwritten puts the anti-dependency from a reader of v to v's immediate
 // successor.
-func (p *Polygraph) overwritten(r slot, v vid) {
+func (p *orders) overwritten(r slot, v vid) {
 	ver := p.tab.At(v)
 	w := p.tab.At(ver.Next).Writer
 	if w == r || p.isWithdrawn(r, v) {
@@ -517,16 +354,16 @@ func (p *Polygraph) overwritten(r slot, v vid) {
 
 // readTail puts the anti-dependencies from a new reader of a block's tail to
 // the blocks known to follow, and wakes the pairs that are open.
-func (p *Polygraph) readTail(r slot, v vid) {
+func (p *orders) readTail(r slot, v vid) {
 	head := p.tab.Head(v)
 	if p.tab.At(head).Fresh || p.leaves() {
 		return
 	}
-	if p.open > 0 {
-		for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
-			p.watchNode(p.start(r), uint32(c))
-			p.move(c, r)
-			p.wake(c)
+	if p.subjects.openPairs > 0 {
+		for c := p.subjects.firstPair(head); c != none; c = *p.subjects.nextPair(c, head) {
+			p.subjects.watchNode(p.start(r), uint32(c))
+			p.subjects.move(c, r)
+			p.subjects.wake(c)
 		}
 	}
 	p.pairUp(head)
@@ -534,16 +371,16 @@ func (p *Polygraph) readTail(r slot, v vid) {
 
 // pairUp relates a block to those that may come after it, or before, and that it has no open pair with, and makes
 // the pairs that matter. What comes after one that comes after head is passed over.
-func (p *Polygraph) pairUp(head vid) {
-	p.busy.Set(uint(p.tab.At(head).Key))
+func (p *orders) pairUp(head vid) {
+	p.blocks.busy.Set(uint(p.tab.At(head).Key))
 	relate := func(x vid) relation {
 		r := p.relate(head, x)
-		if r == undecided && !p.harmless(head, x) {
+		if r == undecided && !p.blocks.harmless(head, x) {
 			p.constrain(head, x)
 		}
 		return r
 	}
-	list := *p.list(p.tab.At(head).Key)
+	list := *p.blocks.list(p.tab.At(head).Key)
 	place := len(list) - 1
 	for place >= 0 && list[place].head != head {
 		place--
@@ -553,8 +390,8 @@ func (p *Polygraph) pairUp(head vid) {
 	}
 	var open bitset.BitSet // the blocks that it has an open pair with
 	pairs := 0
-	for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
-		open.Set(uint(p.pairs[c].a ^ p.pairs[c].b ^ head))
+	for c := p.subjects.firstPair(head); c != none; c = *p.subjects.nextPair(c, head) {
+		open.Set(uint(p.subjects.pairs[c].a ^ p.subjects.pairs[c].b ^ head))
 		pairs++
 	}
 	p.Budget.Use((len(list) - place + pairs) / placesAStep)
@@ -575,28 +412,23 @@ func (p *Polygraph) pairUp(head vid) {
 // placesAStep is how many places of a list, looked at one after the other, are a step.
 const placesAStep = 8
 
-// Overwrite takes in that w is the immediate successor of v, which the table
-// has joined: w's writer has read v, or a list shows it and Follow was told. fresh:
-// w is not a block yet.
-func (p *Polygraph) Overwrite(v, w version.ID, fresh bool) {
-	if p.bulk {
-		return
-	}
+// overwrite takes in that w is the immediate successor of v. fresh: w is not a block yet.
+func (p *orders) overwrite(v, w vid, fresh bool) {
 	ver := p.tab.At(v)
-	p.Wrote(w)
+	p.writers.Wrote(w, false)
 	for q := range p.tab.Readers(v) {
 		p.overwritten(q, v)
 	}
 	switch {
 	case ver.Kind != version.Written:
 		if fresh {
-			p.Block(w)
+			p.block(w)
 		} else if p.tab.First(w) && !p.leaves() { // the block is there, and now it is the first
-			list := p.list(ver.Key)
+			list := p.blocks.list(ver.Key)
 			if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == w }); i >= 0 {
 				remove(list, i)
 			}
-			p.drop(w)
+			p.subjects.drop(w)
 			p.first(w, list)
 		}
 	case fresh: // though others may have followed w already, where all was written first
@@ -604,40 +436,31 @@ func (p *Polygraph) Overwrite(v, w version.ID, fresh bool) {
 	default:
 		p.merge(p.tab.Head(p.tab.Tail(w)), w)
 	}
-	p.Propagate()
-}
-
-// drop kills the pairs of a block.
-func (p *Polygraph) drop(head vid) {
-	for c := p.firstPair(head); c != none; c = p.firstPair(head) {
-		p.kill(c)
-		p.Stats.Constraints--
-	}
 }
 
 // extend takes in that the block's tail has moved on by one.
-func (p *Polygraph) extend(head vid) {
+func (p *orders) extend(head vid) {
 	if p.tab.At(head).Fresh || p.leaves() {
 		return
 	}
-	for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
-		p.watchTail(head, c)
-		p.moveTail(head, c)
-		p.wake(c)
+	for c := p.subjects.firstPair(head); c != none; c = *p.subjects.nextPair(c, head) {
+		p.subjects.watchTail(head, c)
+		p.subjects.moveTail(head, c)
+		p.subjects.wake(c)
 	}
 	p.pairUp(head)
 }
 
 // merge takes in that the blocks of a and b, both in the list, have become one,
 // headed by a. All orders that either had are drawn again for the whole.
-func (p *Polygraph) merge(a, b vid) {
+func (p *orders) merge(a, b vid) {
 	if p.leaves() {
 		return
 	}
-	list := p.list(p.tab.At(a).Key)
-	p.busy.Set(uint(p.tab.At(a).Key))
-	p.drop(a)
-	p.drop(b)
+	list := p.blocks.list(p.tab.At(a).Key)
+	p.blocks.busy.Set(uint(p.tab.At(a).Key))
+	p.subjects.drop(a)
+	p.subjects.drop(b)
 	if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == b }); i >= 0 {
 		remove(list, i)
 	}
@@ -660,12 +483,80 @@ func (p *Polygraph) merge(a, b vid) {
 	}
 }
 
-// remove takes a block out of the list of its key.
-func remove(list *[]blockRef, i int) {
-	*list = slices.Delete(*list, i, i+1)
-	for k := range *list {
-		if x := &(*list)[k]; int(x.low) > i {
-			x.low--
+// tooMany: no more pairs are made, and the history will be run: they are many and it is complete or has no times, or
+// there is no room for more.
+func (p *orders) tooMany() bool {
+	many := len(p.subjects.pairs) >= p.cfg.PairsMax
+	if !p.cfg.Last {
+		return p.banded == nil && (many || !p.Budget.Roomy())
+	}
+	return p.places != nil && many
+}
+
+// addEdge puts an edge in the graph. An edge that is implied is stored only if
+// it is a fact; one that would close a cycle is reported. It tells whether the
+// order that the edge stands for holds now.
+func (p *orders) addEdge(e graph.Edge, fact bool) bool {
+	if p.forgotten(e) {
+		return true
+	}
+	if !p.Budget.Certain(1) {
+		p.left++
+		return true
+	}
+	if p.bulk {
+		p.g.Add(e)
+		return true
+	}
+	// Most edges of a stream lead from what is long past to what has just come.
+	if !p.ends(e) && p.reach.Reaches(e.To, e.From) {
+		p.reports.reportCycle(e)
+		return false
+	}
+	if p.reach.Reaches(e.From, e.To) {
+		if fact {
+			p.g.Add(e)
+		}
+		return true
+	}
+	p.g.Add(e)
+	p.reach.Insert(e.From, e.To, p.subjects)
+	p.entered(e)
+	return true
+}
+
+// bulkRead puts the anti-dependencies of a read that was decided during a bulk
+// load in the graph, as far as they are plain.
+func (p *orders) bulkRead(reader slot, v vid) {
+	ver := p.tab.At(v)
+	if ver.Next != version.None {
+		p.overwritten(reader, v)
+		return
+	}
+	if ver.Kind != version.Initial {
+		return
+	}
+	for _, l := range p.writers.byLine[ver.Key] { // the first writer of each line stands for the rest
+		if w := p.writer(l.vs[0]); w != reader && !p.reach.Reaches(p.start(reader), p.commit(w)) {
+			p.addEdge(graph.Edge{From: p.start(reader), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial},
+				false)
 		}
 	}
+}
+
+// foresee puts the edges of the order of two blocks in the graph, if the closure
+// decides it, but not in the closure.
+func (p *orders) foresee(a, b vid) relation {
+	ab, noAB := p.closes(a, b)
+	ba, noBA := p.closes(b, a)
+	first := p.tab.First(a) || p.tab.First(b)
+	switch {
+	case first || noAB == noBA:
+		return undecided
+	case noBA:
+		p.order(a, b, verdict.ByOrder, ba)
+		return isBefore
+	}
+	p.order(b, a, verdict.ByOrder, ab)
+	return isAfter
 }

@@ -25,10 +25,10 @@ func TestPending(t *testing.T) {
 			want = 0
 		}
 		r.upTo(len(pl.txns))
-		if n, found := r.p.Pending(), r.p.TakeFound(); n != want || len(found) != want || !stop && r.p.Found != want {
-			t.Errorf("%d are pending, %d taken of %d, want %d", n, len(found), r.p.Found, want)
+		if n, found := r.p.reports.Pending(), r.p.reports.TakeFound(); n != want || len(found) != want || !stop && r.p.reports.Found != want {
+			t.Errorf("%d are pending, %d taken of %d, want %d", n, len(found), r.p.reports.Found, want)
 		}
-		if n := r.p.Pending(); n != 0 {
+		if n := r.p.reports.Pending(); n != 0 {
 			t.Errorf("%d are pending after all were taken", n)
 		}
 	}

@@ -81,7 +81,7 @@ func TestPrefixes(t *testing.T) {
 			}
 			r := feed(pl, cfg)
 			if got := r.answer(); (got == sat.Sat) != want {
-				t.Errorf("%s: %v, violations %+v", c.name, got, r.p.TakeFound())
+				t.Errorf("%s: %v, violations %+v", c.name, got, r.p.reports.TakeFound())
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestUpdateIsWhy(t *testing.T) {
 				return
 			}
 			r := feed(parse(text), cfg)
-			found := r.p.TakeFound()
+			found := r.p.reports.TakeFound()
 			if len(found) != 1 {
 				t.Fatalf("%s: %d violations", name, len(found))
 			}
@@ -131,7 +131,7 @@ func TestWhyCandidatesFall(t *testing.T) {
 		r := feed(pl, cfg)
 		r.check(t, "R x =V")
 		fallen := r.tab.WriteOf(slot(pl.txn("T")), pl.key("x"))
-		f, ok := r.p.wouldClose(fallen, slot(pl.txn("R")), none)
+		f, ok := r.p.reports.wouldClose(fallen, slot(pl.txn("R")), none)
 		if !ok || f.order == nil {
 			t.Fatalf("%v, %v", ok, f)
 		}

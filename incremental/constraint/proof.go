@@ -14,8 +14,8 @@ import (
 // Order is a proof that what was checked is satisfied: the transactions (or
 // their starts and commits) in an order that keeps every edge and the chosen
 // order of every pair. nil without a solution.
-func (p *Polygraph) Order() []verdict.Event {
-	if !p.solved.valid {
+func (p *solver) Order() []verdict.Event {
+	if !p.subjects.current {
 		return nil
 	}
 	if p.solved.order != nil {
@@ -33,7 +33,7 @@ func (p *Polygraph) Order() []verdict.Event {
 	if p.banded != nil {
 		timed = p.byTime()
 	}
-	for s := slot(0); p.banded != nil && int(s) < p.slots; s++ {
+	for s := slot(0); p.banded != nil && int(s) < p.tab.Slots(); s++ {
 		for v := p.start(s); v == p.start(s) || p.cfg.Instants && v <= p.commit(s); v++ {
 			if k := sort.Search(len(timed), func(i int) bool { return !p.banded.Precedes(timed[i], v) }); k > 0 {
 				in[v]++
@@ -68,10 +68,10 @@ func (p *Polygraph) Order() []verdict.Event {
 	reached := 0
 	for len(next) > 0 {
 		u := heap.Pop(&next, heap.Less)
-		s := p.SlotOf(u)
+		s := p.parts.Slot(u)
 		isCommit := u == p.commit(s)
 		// One that reads nothing begins as it commits: see harmless.
-		late := p.parts == 2 && !p.cfg.Prefix && !p.cfg.Instants && !p.reads.Test(uint(s))
+		late := p.parts == 2 && !p.cfg.Prefix && !p.cfg.Instants && !p.blocks.reads.Test(uint(s))
 		if reached++; !left[s] {
 			if late && isCommit {
 				out = append(out, verdict.Event{Txn: verdict.TxnID(s)})
@@ -94,13 +94,13 @@ func (p *Polygraph) Order() []verdict.Event {
 }
 
 // byTime are the nodes that others come after by the clock, in the order of their times.
-func (p *Polygraph) byTime() []node {
+func (p *solver) byTime() []node {
 	type timed struct {
 		at int64
 		n  node
 	}
 	all := make([]timed, 0, p.g.Nodes())
-	for s := range slot(p.slots) {
+	for s := range slot(p.tab.Slots()) {
 		for n := p.start(s); n <= p.commit(s); n++ {
 			if at, known := p.banded.Time(n); known && (n == p.commit(s) || p.cfg.Instants) {
 				all = append(all, timed{at, n})
@@ -116,9 +116,9 @@ func (p *Polygraph) byTime() []node {
 }
 
 // withLater appends to the order that the history was run in what came since, which has no dependency yet.
-func (p *Polygraph) withLater(out []verdict.Event) []verdict.Event {
-	for s := slot(p.solved.slots); s < slot(p.slots); s++ {
-		if m, uncertain := p.maybe[s]; uncertain && m != isIn {
+func (p *solver) withLater(out []verdict.Event) []verdict.Event {
+	for s := slot(p.solved.slots); s < slot(p.tab.Slots()); s++ {
+		if m, uncertain := p.subjects.maybe[s]; uncertain && m != isIn {
 			continue
 		}
 		if p.parts == 2 {
@@ -130,13 +130,13 @@ func (p *Polygraph) withLater(out []verdict.Event) []verdict.Event {
 }
 
 // chosenEdges are the dependencies that the last solution adds to the graph.
-func (p *Polygraph) chosenEdges() []graph.Edge {
+func (p *solver) chosenEdges() []graph.Edge {
 	if p.solved.order != nil {
 		return nil // it is the proof itself
 	}
 	out := p.solved.edgesOfChoices
 	for i, c := range p.solved.pairs {
-		a, b := p.pairs[c].a, p.pairs[c].b
+		a, b := p.subjects.pairs[c].a, p.subjects.pairs[c].b
 		if !p.solved.ab[i] {
 			a, b = b, a
 		}
@@ -147,9 +147,9 @@ func (p *Polygraph) chosenEdges() []graph.Edge {
 
 // leftOut are the uncertain transactions that nobody in the history read from
 // in the last solution: they never took effect.
-func (p *Polygraph) leftOut() map[slot]bool {
+func (p *solver) leftOut() map[slot]bool {
 	left := map[slot]bool{}
-	for s, m := range p.maybe {
+	for s, m := range p.subjects.maybe {
 		if m != isIn {
 			left[s] = true
 		}
@@ -157,7 +157,7 @@ func (p *Polygraph) leftOut() map[slot]bool {
 	for changed := true; changed; { // the least fixpoint, from those that are in
 		changed = false
 		for ci, v := range p.solved.read {
-			if p.tab.At(v).Kind == version.Written && left[p.writer(v)] && !left[p.choices[ci].reader] {
+			if p.tab.At(v).Kind == version.Written && left[p.writer(v)] && !left[p.subjects.choices[ci].reader] {
 				delete(left, p.writer(v))
 				changed = true
 			}

@@ -289,7 +289,7 @@ func disagrees(pl *plan, cfg Config, seed uint64, between bool) (says string) {
 	r := newRig(pl, cfg)
 	broke := false
 	if between {
-		r.each = func() { broke = broke || r.p.Found > 0 || r.p.Solve(1<<20) == sat.Unsat }
+		r.each = func() { broke = broke || r.p.reports.Found > 0 || r.p.Solve(1<<20) == sat.Unsat }
 	}
 	r.feed(rand.New(rand.NewPCG(seed, 3)))
 	got := r.answer()
@@ -305,11 +305,11 @@ func disagrees(pl *plan, cfg Config, seed uint64, between bool) (says string) {
 	if got != sat.Sat {
 		return ""
 	}
-	all := append(r.p.allEdges(), r.p.chosenEdges()...)
+	all := append(r.p.allEdges(), r.p.solver.chosenEdges()...)
 	if !isAcyclic(r.p.g.Nodes(), r.p.parts, all) {
 		return "the chosen edges close a cycle"
 	}
-	order := r.p.Order()
+	order := r.p.solver.Order()
 	if err := pl.replay(order, cfg); err != nil {
 		return fmt.Sprintf("the order is wrong: %v: %v", err, order)
 	}
@@ -334,7 +334,7 @@ func TestSolveAgainstBruteForce(t *testing.T) {
 				t.Fatalf("seed %d, Solve between %v: %s\n%v", seed, between, disagrees(small, cfg, seed, between), small)
 			}
 			answers[pl.satisfiable(cfg)]++
-			if r := feed(pl, cfg); !r.diverged && r.p.Found == 0 && r.p.Undecided() > 0 {
+			if r := feed(pl, cfg); !r.diverged && r.p.reports.Found == 0 && r.p.Undecided() > 0 {
 				solved++
 			}
 		}

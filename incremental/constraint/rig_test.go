@@ -455,7 +455,7 @@ func (r *rig) write(i int) {
 		v := r.tab.Write(slot(i), k)
 		r.tab.At(v).Fresh = true
 		r.fresh = append(r.fresh, v)
-		r.p.Wrote(v)
+		r.p.writers.Wrote(v, false)
 	}
 	r.did()
 }
@@ -557,7 +557,7 @@ func (r *rig) tell(f fact) {
 
 // answer solves what is open.
 func (r *rig) answer() sat.Answer {
-	if r.diverged || r.p.Found > 0 {
+	if r.diverged || r.p.reports.Found > 0 {
 		return sat.Unsat
 	}
 	return r.p.Solve(1 << 20)
@@ -568,11 +568,11 @@ func (r *rig) answer() sat.Answer {
 // was taken.
 func (r *rig) left(reader, key string) string {
 	s, k := slot(r.pl.txn(reader)), r.pl.key(key)
-	ci, ok := r.p.choiceOf[Read{s, k}]
+	ci, ok := r.p.subjects.choiceOf[Read{s, k}]
 	if !ok {
 		return "no choice"
 	}
-	c := r.p.choices[ci]
+	c := r.p.subjects.choices[ci]
 	if c.state == choiceGone {
 		return "gone"
 	}

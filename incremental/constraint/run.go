@@ -34,19 +34,19 @@ const runFrom = 1 << 12
 
 // runs tries to run a history that is loaded in bulk before its pairs are made. If that can be done there is nothing
 // left to do. Not where reads are open, which may be decided later.
-func (p *Polygraph) runs() bool {
-	if !p.cfg.RunFirst || p.Found > 0 || len(p.choices) > 0 || p.g.Nodes() <= min(runFrom, p.cfg.PairsMax) ||
-		!p.run(nil, nil) {
+func (p *loader) runs() bool {
+	if !p.cfg.RunFirst || p.reports.Found > 0 || len(p.subjects.choices) > 0 ||
+		p.g.Nodes() <= min(runFrom, p.cfg.PairsMax) || !p.solver.run(nil, nil) {
 		return false
 	}
-	p.implicit = 1 // what is not known to be solved any more is not solved for having no pairs
+	p.orders.implicit = 1 // what is not known to be solved any more is not solved for having no pairs
 	p.topo, p.heads, p.bulk = nil, nil, false
 	return true
 }
 
 // run tries to run the history, of all that can happen always what came first. If it gets through, pairs and choices,
 // which are all that are open, are solved.
-func (p *Polygraph) run(pairs []pairID, choices []choiceID) bool {
+func (p *solver) run(pairs []pairID, choices []choiceID) bool {
 	r := p.newRun()
 	n := p.g.Nodes()
 	// A step either happens or parks a node. Nodes are let go on by one that
@@ -60,14 +60,14 @@ func (p *Polygraph) run(pairs []pairID, choices []choiceID) bool {
 	if r.missing > 0 {
 		return false
 	}
-	p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: r.out,
-		slots: p.slots}
+	p.solved = solution{edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: r.out, slots: p.tab.Slots()}
+	p.subjects.current = true
 	return true
 }
 
 // run is the state of the attempt.
 type run struct {
-	p       *Polygraph
+	p       *solver
 	in      []int32            // by node: predecessors that have not happened
 	ready   []node             // a heap: those that may be able to happen
 	missing int                // nodes that have not happened
@@ -89,13 +89,13 @@ type runKey struct {
 	either  []node // parked until it holds something else
 }
 
-func (p *Polygraph) newRun() *run {
+func (p *solver) newRun() *run {
 	n := p.g.Nodes()
 	r := &run{p: p, in: p.predecessors(), missing: n,
 		unread:  make([]uint32, p.tab.Len()),
 		readers: map[vid][]node{}, woken: map[node]keyID{}, choices: map[slot][]*choice{}, out: make([]verdict.Event, 0, n)}
-	for s := range slot(p.slots) {
-		if m, uncertain := p.maybe[s]; uncertain && m != isIn { // nobody has to read from it
+	for s := range slot(p.tab.Slots()) {
+		if m, uncertain := p.subjects.maybe[s]; uncertain && m != isIn { // nobody has to read from it
 			r.in[p.start(s)] = 1 << 30
 			r.missing -= int(p.parts)
 			continue
@@ -111,8 +111,8 @@ func (p *Polygraph) newRun() *run {
 			r.keys = append(r.keys, runKey{holds: p.tab.InitialOf(keyID(len(r.keys))), busy: version.None})
 		}
 	}
-	for i := range p.choices {
-		if c := &p.choices[i]; c.state == choiceOpen && !c.guarded {
+	for i := range p.subjects.choices {
+		if c := &p.subjects.choices[i]; c.state == choiceOpen && !c.guarded {
 			r.choices[c.reader] = append(r.choices[c.reader], c)
 		}
 	}
@@ -130,7 +130,7 @@ func (r *run) try(v node) { heap.Push(&r.ready, v, heap.Less) }
 // step lets node v happen, or parks it; it tells which.
 func (r *run) step(v node) bool {
 	p := r.p
-	s := p.SlotOf(v)
+	s := p.parts.Slot(v)
 	r.parkedAt = none
 	starts, commits := v == p.start(s), v == p.commit(s)
 	if starts && !r.canStart(v, s) || commits && !r.canCommit(v, s) {

@@ -27,7 +27,7 @@ func TestRunAgainstBruteForce(t *testing.T) {
 				small := pl.shrink(func(c *plan) bool { return disagrees(c, cfg, seed, !cfg.Last) != "" })
 				t.Fatalf("%+v, seed %d: %s\n%v", cfg, seed, disagrees(small, cfg, seed, !cfg.Last), small)
 			}
-			if r := feed(pl, cfg); !r.diverged && r.p.Found == 0 && r.p.Solve(1) == sat.Sat && r.p.solved.order != nil {
+			if r := feed(pl, cfg); !r.diverged && r.p.reports.Found == 0 && r.p.Solve(1) == sat.Sat && r.p.solver.solved.order != nil {
 				ran++
 			}
 		}
@@ -42,19 +42,19 @@ func TestRunAgainstBruteForce(t *testing.T) {
 func TestHotKeyIsRun(t *testing.T) {
 	n := race.Few(4000, 10_000)
 	p := hot{writers: n, sessions: n, reads: true}.load(Config{Sessions: true, Chains: n, Slots: n, Bulk: true, Last: true, RunFirst: true, Split: true, PairsMax: 1000})
-	if len(p.pairs) > 0 || p.Bytes() > 64*n {
-		t.Errorf("%d pairs made, %d bytes of closure", len(p.pairs), p.Bytes())
+	if len(p.subjects.pairs) > 0 || p.Bytes() > 64*n {
+		t.Errorf("%d pairs made, %d bytes of closure", len(p.subjects.pairs), p.Bytes())
 	}
 	if got := p.Solve(1); got != sat.Sat {
 		t.Errorf("%v", got)
 	}
-	order := p.Order()
+	order := p.solver.Order()
 	if len(order) != 2*n {
 		t.Errorf("%d events in the order", len(order))
 	}
 	first := order[0]
 	order[0].Txn++ // as who gives transactions the numbers of another level's does
-	if again := p.Order(); again[0] != first {
+	if again := p.solver.Order(); again[0] != first {
 		t.Errorf("the order begins with %v, and when asked again with %v", first, again[0])
 	}
 }
@@ -70,13 +70,13 @@ func TestLostUpdatesAreRun(t *testing.T) {
 	pl := parse(b.String())
 	cfg := Config{Sessions: true, Bulk: true, Last: true, RunFirst: true, Split: true, Prefix: true, PairsMax: 1000}
 	r := feed(pl, cfg)
-	if len(r.p.pairs) > 0 {
-		t.Errorf("%d pairs made, %d not", len(r.p.pairs), r.p.implicit)
+	if len(r.p.subjects.pairs) > 0 {
+		t.Errorf("%d pairs made, %d not", len(r.p.subjects.pairs), r.p.orders.implicit)
 	}
 	if got := r.answer(); got != sat.Sat {
 		t.Fatalf("%v", got)
 	}
-	if err := pl.replay(r.p.Order(), cfg); err != nil {
+	if err := pl.replay(r.p.solver.Order(), cfg); err != nil {
 		t.Error(err)
 	}
 }

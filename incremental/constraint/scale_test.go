@@ -46,7 +46,7 @@ func (h hot) load(cfg Config) *Polygraph {
 	}
 	write := func(s slot, k keyID) version.ID {
 		v := tab.Write(s, k)
-		p.Wrote(v)
+		p.writers.Wrote(v, false)
 		return v
 	}
 	for i := range h.writers {
@@ -107,11 +107,11 @@ func TestHotKeyMakesFewPairs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := c.hot.load(c.cfg)
-			if p.Found > 0 {
-				t.Fatalf("%d violations", p.Found)
+			if p.reports.Found > 0 {
+				t.Fatalf("%d violations", p.reports.Found)
 			}
-			if len(p.pairs) > c.pairs || p.Stats.Constraints > c.pairs || len(p.watches) > 4*c.pairs {
-				t.Errorf("%d pairs, %d constraints and %d watches for %d writers", len(p.pairs), p.Stats.Constraints, len(p.watches), c.hot.writers)
+			if len(p.subjects.pairs) > c.pairs || p.Stats.Constraints > c.pairs || len(p.subjects.watches) > 4*c.pairs {
+				t.Errorf("%d pairs, %d constraints and %d watches for %d writers", len(p.subjects.pairs), p.Stats.Constraints, len(p.subjects.watches), c.hot.writers)
 			}
 			if p.Solve(1000) != sat.Sat {
 				t.Error("not satisfied")
@@ -143,8 +143,8 @@ func TestPairsGrowLinearly(t *testing.T) {
 			few.makePutOff()
 			many.makePutOff()
 		}
-		if len(few.pairs) == 0 || len(many.pairs) > 5*len(few.pairs)/2 {
-			t.Errorf("bulk %v: %d pairs of %d writers, %d of %d", cfg.Bulk, len(few.pairs), n, len(many.pairs), 2*n)
+		if len(few.subjects.pairs) == 0 || len(many.subjects.pairs) > 5*len(few.subjects.pairs)/2 {
+			t.Errorf("bulk %v: %d pairs of %d writers, %d of %d", cfg.Bulk, len(few.subjects.pairs), n, len(many.subjects.pairs), 2*n)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestManySessionsLeaveChains(t *testing.T) {
 			p.Add(Txn{Chain: reach.Chain(session), Prev: slot(prev)})
 			for range min(2, int(s)) {
 				w := s - 1 - slot(rng.IntN(min(int(s), 100)))
-				p.addEdge(graph.Edge{From: p.commit(w), To: p.start(s), Key: none, Type: verdict.WR}, true)
+				p.orders.addEdge(graph.Edge{From: p.commit(w), To: p.start(s), Key: none, Type: verdict.WR}, true)
 			}
 			if chains := p.chains != nil; s == 1000 && !chains || s == n-1 && chains {
 				t.Fatalf("%d sessions: chains are there: %v", len(last), chains)

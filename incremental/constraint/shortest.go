@@ -26,7 +26,7 @@ import (
 // Cost: linear in the nodes and edges that are looked at, which are those that src
 // reaches and that reach dst.
 type walker struct {
-	p        *Polygraph
+	p        *reports
 	src, dst node
 	// usable tells whether a path may pass a node, edge whether it may take an edge.
 	usable func(node) bool
@@ -152,9 +152,9 @@ func (w *walker) back(at state, level int) {
 	}
 	own := w.src
 	if !p.cfg.Instants {
-		own = p.commit(p.SlotOf(own))
+		own = p.commit(p.parts.Slot(own))
 	}
-	if p.SlotOf(own) != p.SlotOf(v) && p.banded.Precedes(own, v) {
+	if p.parts.Slot(own) != p.parts.Slot(v) && p.banded.Precedes(own, v) {
 		w.step(at, w.later(own, v), level)
 	}
 	for _, q := range w.near {
@@ -171,7 +171,8 @@ func (w *walker) back(at state, level int) {
 // which the database's clock may have stepped back.
 func (w *walker) later(from, n node) step {
 	p := w.p
-	if a, b := p.SlotOf(from), p.SlotOf(n); a < b && p.tab.Line(a) == p.tab.Line(b) && from == p.commit(a) && n == p.start(b) {
+	a, b := p.parts.Slot(from), p.parts.Slot(n)
+	if a < b && p.tab.Line(a) == p.tab.Line(b) && from == p.commit(a) && n == p.start(b) {
 		return step{graph.Edge{From: from, To: n, Key: none, Type: verdict.SO, Why: verdict.BySession}, none} // as well
 	}
 	return step{graph.Edge{From: from, To: n, Key: none, Type: verdict.RT, Why: verdict.ByClock, Assumed: true}, none}
@@ -215,7 +216,7 @@ func (w *walker) before(a, b came) bool {
 		if c.free {
 			return [6]int{-1, 0, 0, 0, 0, asInt(c.to.run)}
 		}
-		return [6]int{forcedness(c.by), int(w.p.SlotOf(c.by.To)), int(c.to.node), int(c.by.Type), int(c.by.Key),
+		return [6]int{forcedness(c.by), int(w.p.parts.Slot(c.by.To)), int(c.to.node), int(c.by.Type), int(c.by.Key),
 			asInt(c.to.run)}
 	}
 	x, y := order(a), order(b)
@@ -263,7 +264,7 @@ const nearMax = 32
 // 3: no path matrix). Real time enters from the first transaction to end that src
 // reaches, and from what comes right after src. nil if there is none, empty if the
 // two are the same.
-func (p *Polygraph) path(src, dst node, limit graph.EdgeID) []step {
+func (p *reports) path(src, dst node, limit graph.EdgeID) []step {
 	if src == dst {
 		return []step{}
 	}
@@ -273,10 +274,10 @@ func (p *Polygraph) path(src, dst node, limit graph.EdgeID) []step {
 	for n := src; w.clock; n++ {
 		for e := p.g.FirstOut(n); e != graph.None && len(w.near) < nearMax; e = p.g.NextOut(e) {
 			if e < limit {
-				w.near = append(w.near, p.commit(p.SlotOf(p.g.Edge(e).To)))
+				w.near = append(w.near, p.commit(p.parts.Slot(p.g.Edge(e).To)))
 			}
 		}
-		if p.SlotOf(n+1) != p.SlotOf(src) {
+		if p.parts.Slot(n+1) != p.parts.Slot(src) {
 			break
 		}
 	}
@@ -285,7 +286,7 @@ func (p *Polygraph) path(src, dst node, limit graph.EdgeID) []step {
 
 // around is a shortest cycle through n among usable nodes and edges; nil if there is
 // none of less than most steps (0: of any length), or the budget ends.
-func (p *Polygraph) around(n node, usable func(node) bool, edge func(graph.EdgeID) bool, most int, budget *int) []step {
+func (p *reports) around(n node, usable func(node) bool, edge func(graph.EdgeID) bool, most int, budget *int) []step {
 	w := walker{p: p, src: n, dst: n, usable: usable, edge: edge, most: most, budget: budget}
 	return w.find()
 }

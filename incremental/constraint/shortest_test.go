@@ -39,7 +39,7 @@ func randomGraph(rng *rand.Rand, split bool, shuffle *rand.Rand) *Polygraph {
 	}
 	shuffle.Shuffle(len(es), func(i, j int) { es[i], es[j] = es[j], es[i] })
 	for _, e := range es {
-		p.addEdge(e, true)
+		p.orders.addEdge(e, true)
 	}
 	return p
 }
@@ -89,7 +89,7 @@ func TestPathsAreShortest(t *testing.T) {
 		q := randomGraph(rand.New(rand.NewPCG(seed, 1)), split, rand.New(rand.NewPCG(seed, 3)))
 		src, dst := node(0), node(p.g.Nodes()-1)
 		want := least(p, src, dst)
-		walk := p.path(src, dst, none)
+		walk := p.reports.path(src, dst, none)
 		if (walk == nil) != (want < 0) {
 			t.Fatalf("seed %d: path %v, and the least length is %d", seed, walk, want)
 		}
@@ -112,7 +112,7 @@ func TestPathsAreShortest(t *testing.T) {
 		if len(walk) > want {
 			longer++ // a run of session order
 		}
-		if other := q.path(src, dst, none); !slices.Equal(edges(other), edges(walk)) {
+		if other := q.reports.path(src, dst, none); !slices.Equal(edges(other), edges(walk)) {
 			t.Fatalf("seed %d: %v, and, edges having come in another order, %v", seed, edges(walk), edges(other))
 		}
 	}

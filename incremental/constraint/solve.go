@@ -9,6 +9,23 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
+// solver decides what is open as a whole.
+type solver struct {
+	*known
+	subjects *subjects
+	blocks   *blocks
+	writers  *writers
+	reports  *reports
+	orders   *orders
+	solved   solution // the last one; see subjects.current
+	repeated int      // how much of what was stated last had been solved before
+	window   window
+	memory   memory
+	// The memory of the last problem; see problem.fixed.
+	contracted [][2]uint32
+	arcs       []acyclic.Arc
+}
+
 // solution is a choice for all that is open that leaves the graph acyclic.
 type solution struct {
 	pairs []pairID
@@ -20,7 +37,6 @@ type solution struct {
 	order          []verdict.Event // instead of all that, where the history was run
 	slots          int             // there were so many when it was
 	edges          int             // of the graph when it was found, to see whether it is stale
-	valid          bool
 }
 
 // runFirst is how many open pairs and choices make it worth trying to run the
@@ -36,63 +52,63 @@ const runFirst = 2000
 // version before it; only where that closes a cycle does the solver learn and
 // search. Unsat reports a violation and gives up what it rests on.
 func (p *Polygraph) Solve(budget int) sat.Answer {
-	p.Propagate()
-	p.Budget.Use((len(p.pairs) + len(p.choices)) / placesAStep)
+	p.propagate()
+	p.Budget.Use((len(p.subjects.pairs) + len(p.subjects.choices)) / placesAStep)
 	if p.halted() || p.GaveUp() {
 		return sat.Budget
 	}
-	pairs, choices := p.undecided()
-	if p.solved.valid && p.solved.edges == p.g.Len() && p.solved.openChoices == len(choices) &&
-		slices.Equal(pairs, p.solved.pairs) {
+	pairs, choices := p.subjects.undecided()
+	if p.subjects.current && p.solver.solved.edges == p.g.Len() && p.solver.solved.openChoices == len(choices) &&
+		slices.Equal(pairs, p.solver.solved.pairs) {
 		return sat.Sat
 	}
-	p.solved, p.repeated = solution{}, 0
-	if p.solveWindow(pairs, choices, budget) {
+	p.solver.solved, p.subjects.current, p.solver.repeated = solution{}, false, 0
+	if p.solver.solveWindow(pairs, choices, budget) {
 		return sat.Sat
 	}
 	if p.halted() {
 		return sat.Budget
 	}
-	if p.isPutOff {
-		if p.repeated = p.slots; p.run(pairs, choices) {
+	if p.orders.isPutOff {
+		if p.solver.repeated = p.tab.Slots(); p.solver.run(pairs, choices) {
 			return sat.Sat
 		}
 		p.makePutOff()
 		return p.Solve(budget)
 	}
-	if p.implicit > 0 || p.banded == nil && (p.places != nil || !p.cfg.Last) && len(pairs)+len(choices) > runFirst {
-		p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices)+p.implicit)
-		p.repeated = len(pairs) + len(choices)
-		if p.run(pairs, choices) {
+	if p.orders.implicit > 0 || p.banded == nil && (p.places != nil || !p.cfg.Last) && len(pairs)+len(choices) > runFirst {
+		p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices)+p.orders.implicit)
+		p.solver.repeated = len(pairs) + len(choices)
+		if p.solver.run(pairs, choices) {
 			return sat.Sat
 		}
-		if p.implicit > 0 {
+		if p.orders.implicit > 0 {
 			return sat.Budget
 		}
 	}
 	p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices))
 	if len(pairs)+len(choices) == 0 {
-		p.solved = solution{valid: true, edges: p.g.Len()}
-		p.solvedAll()
+		p.solver.solved, p.subjects.current = solution{edges: p.g.Len()}, true
+		p.solver.solvedAll()
 		return sat.Sat
 	}
 	if p.banded == nil || len(choices) > 0 { // what was solved is not left as it is next time
-		p.repeated = p.again(pairs, choices)
+		p.solver.repeated = p.solver.again(pairs, choices)
 	}
-	q := p.contract(pairs, choices)
+	q := p.solver.contract(pairs, choices)
 	if p.halted() {
 		return sat.Budget
 	}
-	p.memory.learned = nil
-	solver := q.solver(p.memory.note)
+	p.solver.memory.learned = nil
+	solver := q.solver(p.solver.memory.note)
 	if !p.cfg.Last {
-		p.memory.recall(q, solver)
+		p.solver.memory.recall(q, solver)
 	}
 	answer := solver.Solve(budget)
 	p.Stats.Conflicts += solver.Stats.Conflicts
-	if answer == sat.Unsat && len(p.memory.lemmas) > 0 { // they may rest on what was given up
-		p.memory = memory{}
-		q = p.contract(pairs, choices)
+	if answer == sat.Unsat && len(p.solver.memory.lemmas) > 0 { // they may rest on what was given up
+		p.solver.memory = memory{}
+		q = p.solver.contract(pairs, choices)
 		if p.halted() {
 			return sat.Budget
 		}
@@ -102,13 +118,13 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	}
 	switch answer {
 	case sat.Sat:
-		p.keep(q, solver, pairs, choices)
+		p.solver.keep(q, solver, pairs, choices)
 		if !p.cfg.Last {
-			p.memory.remember(q, solver)
+			p.solver.memory.remember(q, solver)
 		}
-		p.solvedAll()
+		p.solver.solvedAll()
 	case sat.Unsat:
-		p.reportUnsat(q, solver)
+		p.solver.reportUnsat(q, solver)
 	}
 	return answer
 }
@@ -116,12 +132,12 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 // Repeated is how many of the open pairs and choices that the last Solve stated to the
 // solver had been solved before, where it did not find all as it was: what they cost is spent
 // again at each Solve. 0 where times help, and only what is new is solved.
-func (p *Polygraph) Repeated() int { return p.repeated }
+func (p *solver) Repeated() int { return p.repeated }
 
 // again is how many were solved before.
-func (p *Polygraph) again(pairs []pairID, choices []choiceID) (n int) {
+func (p *solver) again(pairs []pairID, choices []choiceID) (n int) {
 	for _, c := range pairs {
-		if p.pairs[c].tried {
+		if p.subjects.pairs[c].tried {
 			n++
 		}
 	}
@@ -133,29 +149,13 @@ func (p *Polygraph) again(pairs []pairID, choices []choiceID) (n int) {
 	return n
 }
 
-// undecided lists what is open.
-func (p *Polygraph) undecided() (pairs []pairID, choices []choiceID) {
-	pairs = make([]pairID, 0, p.open)
-	for c := range p.pairs {
-		if p.pairs[c].alive {
-			pairs = append(pairs, pairID(c))
-		}
-	}
-	for c := range p.choices {
-		if p.choices[c].state == choiceOpen {
-			choices = append(choices, choiceID(c))
-		}
-	}
-	return pairs, choices
-}
-
 // keep stores the solver's solution of what is open.
-func (p *Polygraph) keep(q *problem, solver *sat.Solver, pairs []pairID, choices []choiceID) {
+func (p *solver) keep(q *problem, solver *sat.Solver, pairs []pairID, choices []choiceID) {
 	p.solved = solution{read: map[choiceID]vid{}, openChoices: len(choices)}
 	for i, v := range q.vars {
 		switch on := solver.Value(i); {
 		case v.kind == pairVar:
-			p.pairs[v.pair].ab, p.pairs[v.pair].tried = on, true
+			p.subjects.pairs[v.pair].ab, p.subjects.pairs[v.pair].tried = on, true
 		case !on:
 		case v.kind == candVar:
 			p.solved.read[v.choice] = v.v
@@ -168,31 +168,13 @@ func (p *Polygraph) keep(q *problem, solver *sat.Solver, pairs []pairID, choices
 }
 
 // keepPairs makes the orders that pairs had last part of the solution.
-func (p *Polygraph) keepPairs(pairs []pairID) {
+func (p *solver) keepPairs(pairs []pairID) {
 	s := &p.solved
-	s.valid, s.edges, s.pairs, s.ab = true, p.g.Len(), pairs, make([]bool, len(pairs))
+	p.subjects.current = true
+	s.edges, s.pairs, s.ab = p.g.Len(), pairs, make([]bool, len(pairs))
 	for i, c := range pairs {
-		s.ab[i] = p.pairs[c].ab
+		s.ab[i] = p.subjects.pairs[c].ab
 	}
-}
-
-func (p *Polygraph) writer(v vid) slot { return p.tab.At(v).Writer }
-
-// sides are the edges of "a before b".
-func (p *Polygraph) sides(a, b vid) []graph.Edge { return p.appendSides(nil, a, b) }
-
-func (p *Polygraph) appendSides(out []graph.Edge, a, b vid) []graph.Edge {
-	tail := p.tab.Tail(a)
-	tv := p.tab.At(tail)
-	hw := p.writer(b)
-	out = append(out, graph.Edge{From: p.commit(tv.Writer), To: p.writing(hw), Key: tv.Key, Type: verdict.WW,
-		Why: verdict.ByCase})
-	for r := range p.tab.Readers(tail) {
-		if r != hw && !p.isWithdrawn(r, tail) {
-			out = append(out, graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: verdict.ByCase})
-		}
-	}
-	return out
 }
 
 // coreMax bounds the constraints of which a refutation is made minimal; a
@@ -202,7 +184,7 @@ const coreMax = 60
 // reportUnsat reports that every choice closes a cycle, with the cycles that a
 // refutation uses, and gives up the constraints in them. The refutation is made
 // minimal first: without any one of its constraints the rest can be satisfied.
-func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
+func (p *solver) reportUnsat(q *problem, solver *sat.Solver) {
 	pairs, choices := q.core(solver)
 	left := coreConflicts
 	for i := 0; len(pairs)+len(choices) <= coreMax && i < len(pairs)+len(choices) && left > 0 && !p.halted(); {
@@ -229,7 +211,7 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 		pairs, choices = usedPairs, usedChoices
 	}
 	p.giveUp(pairs, choices)
-	if !p.more() {
+	if !p.reports.more() {
 		return
 	}
 	// What candidates a choice has left, and what is known to follow them, comes
@@ -242,17 +224,17 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 		v.Cases = append(v.Cases, edges(walk))
 		for _, s := range walk {
 			if s.Why == verdict.ByCase && s.id == none {
-				p.spine(&v, s.Edge)
+				p.reports.spine(&v, s.Edge)
 			}
 			v.Assumed = v.Assumed || s.Assumed || s.Type == verdict.RT
 		}
 	}
 	for _, ci := range choices {
-		v.Reads = append(v.Reads, Read{p.choices[ci].reader, p.choices[ci].key})
+		v.Reads = append(v.Reads, Read{p.subjects.choices[ci].reader, p.subjects.choices[ci].key})
 	}
-	p.ground(&v, todo)
-	p.markAssumed(&v)
-	p.tell(v)
+	p.reports.ground(&v, todo)
+	p.reports.markAssumed(&v)
+	p.reports.tell(v)
 }
 
 // coreBudget is the conflicts that making a refutation smaller may cost, each
@@ -299,20 +281,20 @@ func (q *problem) core(solver *sat.Solver) (pairs []pairID, choices []choiceID) 
 }
 
 // giveUp takes constraints out that were reported to have no solution.
-func (p *Polygraph) giveUp(pairs []pairID, choices []choiceID) {
+func (p *solver) giveUp(pairs []pairID, choices []choiceID) {
 	for _, id := range pairs {
-		pr := p.pairs[id]
-		p.given[[2]vid{min(pr.a, pr.b), max(pr.a, pr.b)}] = true
-		p.kill(id)
+		pr := p.subjects.pairs[id]
+		p.orders.given[[2]vid{min(pr.a, pr.b), max(pr.a, pr.b)}] = true
+		p.subjects.kill(id)
 	}
 	for _, ci := range choices {
-		p.endChoice(&p.choices[ci], choiceGone)
+		p.subjects.endChoice(&p.subjects.choices[ci], choiceGone)
 	}
 }
 
 // expand turns a cycle of the contracted graph into one of the known graph:
 // runs of fixed arcs become paths.
-func (p *Polygraph) expand(q *problem, cycle acyclic.Cycle, todo []step) ([]step, []step) {
+func (p *solver) expand(q *problem, cycle acyclic.Cycle, todo []step) ([]step, []step) {
 	var walk []step
 	for i := 0; i < len(cycle.Arcs); {
 		if l := cycle.Lits[i]; l >= 0 {
@@ -327,7 +309,7 @@ func (p *Polygraph) expand(q *problem, cycle acyclic.Cycle, todo []step) ([]step
 		// arcs[0] stands for a literal, so a run ends before the list does or
 		// at the beginning of the cycle
 		to := cycle.Arcs[i%len(cycle.Arcs)].From
-		run := p.path(q.nodes[from], q.nodes[to], none)
+		run := p.reports.path(q.nodes[from], q.nodes[to], none)
 		walk = append(walk, run...)
 		todo = append(todo, run...)
 	}

@@ -49,7 +49,7 @@ func (tr *trial) order(i int, before map[[2]vid]bool, es []graph.Edge) bool {
 	if i == len(tr.pairs) {
 		return tr.choose(0, before, es)
 	}
-	pr := tr.p.pairs[tr.pairs[i]]
+	pr := tr.p.subjects.pairs[tr.pairs[i]]
 	for _, ab := range [2][2]vid{{pr.a, pr.b}, {pr.b, pr.a}} {
 		before[ab] = true
 		if tr.order(i+1, before, append(slices.Clone(es), tr.p.sides(ab[0], ab[1])...)) {
@@ -64,7 +64,7 @@ func (tr *trial) choose(i int, before map[[2]vid]bool, es []graph.Edge) bool {
 	if i == len(tr.choices) {
 		return isAcyclic(tr.p.g.Nodes(), tr.p.parts, es)
 	}
-	c := &tr.p.choices[tr.choices[i]]
+	c := &tr.p.subjects.choices[tr.choices[i]]
 	for _, v := range c.cands {
 		more := slices.Clone(es)
 		if tr.p.tab.At(v).Kind == version.Written {
@@ -117,19 +117,19 @@ func solve(t *testing.T, p *Polygraph) []core {
 	t.Helper()
 	var out []core
 	for {
-		pairs, choices := p.undecided()
-		had := p.Found
+		pairs, choices := p.subjects.undecided()
+		had := p.reports.Found
 		answer := p.Solve(1 << 20)
 		if answer == sat.Sat {
 			return out
 		}
-		found := p.TakeFound()
-		if answer != sat.Unsat || len(found) != 1 || p.Found != had+1 {
-			t.Fatalf("%v with %d violations, %d counted", answer, len(found), p.Found-had)
+		found := p.reports.TakeFound()
+		if answer != sat.Unsat || len(found) != 1 || p.reports.Found != had+1 {
+			t.Fatalf("%v with %d violations, %d counted", answer, len(found), p.reports.Found-had)
 		}
 		out = append(out, core{
-			slices.DeleteFunc(pairs, func(c pairID) bool { return p.pairs[c].alive }),
-			slices.DeleteFunc(choices, func(c choiceID) bool { return p.choices[c].state == choiceOpen }),
+			slices.DeleteFunc(pairs, func(c pairID) bool { return p.subjects.pairs[c].alive }),
+			slices.DeleteFunc(choices, func(c choiceID) bool { return p.subjects.choices[c].state == choiceOpen }),
 			found[0]})
 		if n := len(out[len(out)-1].pairs) + len(out[len(out)-1].choices); n == 0 {
 			t.Fatal("a refutation that rests on nothing")
@@ -196,7 +196,7 @@ func TestCoreIsMinimal(t *testing.T) {
 		refuted, withChoices, several := 0, 0, 0
 		check := func(name string, pl *plan) {
 			r := feed(pl, cfg)
-			if r.diverged || r.p.Found > 0 {
+			if r.diverged || r.p.reports.Found > 0 {
 				return
 			}
 			for _, c := range solve(t, r.p) {
@@ -240,7 +240,7 @@ func (r *rig) minimal(c core) error {
 		if !newTrial(p, c.pairs, slices.Delete(slices.Clone(c.choices), i, i+1)).satisfiable() {
 			return fmt.Errorf("pairs %v and choices %v: choice %d is not needed", c.pairs, c.choices, ci)
 		}
-		reads = append(reads, Read{p.choices[ci].reader, p.choices[ci].key})
+		reads = append(reads, Read{p.subjects.choices[ci].reader, p.subjects.choices[ci].key})
 	}
 	if !slices.Equal(reads, c.violation.Reads) {
 		return fmt.Errorf("reads %v are reported, not %v", c.violation.Reads, reads)
@@ -267,26 +267,26 @@ func (r *rig) mayBe(e graph.Edge, c core) bool {
 	p := r.p
 	same := func(x graph.Edge) bool { return x.From == e.From && x.To == e.To && x.Key == e.Key && x.Type == e.Type }
 	if e.Type == verdict.RT {
-		s, t := r.pl.txns[p.SlotOf(e.From)], r.pl.txns[p.SlotOf(e.To)]
+		s, t := r.pl.txns[p.parts.Slot(e.From)], r.pl.txns[p.parts.Slot(e.To)]
 		return s.timed && t.timed && !s.maybe && s.end < t.start
 	}
 	if e.Why != verdict.ByCase {
 		return slices.ContainsFunc(p.allEdges(), same)
 	}
 	for _, id := range c.pairs {
-		if pr := p.pairs[id]; slices.ContainsFunc(append(p.sides(pr.a, pr.b), p.sides(pr.b, pr.a)...), same) {
+		if pr := p.subjects.pairs[id]; slices.ContainsFunc(append(p.sides(pr.a, pr.b), p.sides(pr.b, pr.a)...), same) {
 			return true
 		}
 	}
 	for _, ci := range c.choices {
-		ch := &p.choices[ci]
+		ch := &p.subjects.choices[ci]
 		if e.Key != ch.key {
 			continue
 		}
-		if e.Type == verdict.RW && e.From == p.start(ch.reader) && r.tab.WriteOf(p.SlotOf(e.To), ch.key) != version.None {
+		if e.Type == verdict.RW && e.From == p.start(ch.reader) && r.tab.WriteOf(p.parts.Slot(e.To), ch.key) != version.None {
 			return true
 		}
-		if e.Type == verdict.WR && e.To == p.start(ch.reader) && slices.Contains(ch.cands, r.tab.WriteOf(p.SlotOf(e.From), ch.key)) {
+		if e.Type == verdict.WR && e.To == p.start(ch.reader) && slices.Contains(ch.cands, r.tab.WriteOf(p.parts.Slot(e.From), ch.key)) {
 			return true
 		}
 	}
@@ -300,14 +300,14 @@ func TestGivingUp(t *testing.T) {
 	each(t, func(t *testing.T, cfg Config) {
 		for _, max := range []int{0, 1} {
 			r := newRig(pl, cfg)
-			r.p.MaxFound = max
+			r.p.reports.MaxFound = max
 			r.feed(nil)
 			open := r.p.Undecided()
 			for n := range 3 {
 				if got := r.p.Solve(1 << 20); got != sat.Unsat {
 					t.Fatalf("%v instead of refutation %d", got, n+1)
 				}
-				if r.p.Order() != nil {
+				if r.p.solver.Order() != nil {
 					t.Error("an order of what was refuted")
 				}
 				if gone := open - r.p.Undecided(); gone != 2*(n+1) {
@@ -317,19 +317,19 @@ func TestGivingUp(t *testing.T) {
 			if got := r.p.Solve(1 << 20); got != sat.Sat {
 				t.Fatalf("%v of what is left", got)
 			}
-			if !isAcyclic(r.p.g.Nodes(), r.p.parts, append(r.p.allEdges(), r.p.chosenEdges()...)) {
+			if !isAcyclic(r.p.g.Nodes(), r.p.parts, append(r.p.allEdges(), r.p.solver.chosenEdges()...)) {
 				t.Error("the solution of what is left has a cycle")
 			}
 			want := 3
 			if max > 0 {
 				want = max
 			}
-			if found := r.p.TakeFound(); len(found) != want || r.p.Found != 3 {
-				t.Errorf("%d violations are explained, %d counted", len(found), r.p.Found)
+			if found := r.p.reports.TakeFound(); len(found) != want || r.p.reports.Found != 3 {
+				t.Errorf("%d violations are explained, %d counted", len(found), r.p.reports.Found)
 			}
 			for _, again := range [2]vid{0, 1} { // given up, for good
 				for b := range vid(r.tab.Len()) {
-					if r.p.given[[2]vid{again, b}] && r.p.relate(again, b) != givenUp {
+					if r.p.orders.given[[2]vid{again, b}] && r.p.orders.relate(again, b) != givenUp {
 						t.Errorf("blocks %d and %d have an order again", again, b)
 					}
 				}
@@ -350,17 +350,17 @@ func TestRestIsSatisfied(t *testing.T) {
 			if r.feed(rng); r.diverged {
 				continue
 			}
-			r.p.TakeFound()
+			r.p.reports.TakeFound()
 			solve(t, r.p)
-			if r.p.Found == 0 {
+			if r.p.reports.Found == 0 {
 				continue
 			}
 			rests++
-			if !isAcyclic(r.p.g.Nodes(), r.p.parts, append(r.p.allEdges(), r.p.chosenEdges()...)) {
+			if !isAcyclic(r.p.g.Nodes(), r.p.parts, append(r.p.allEdges(), r.p.solver.chosenEdges()...)) {
 				t.Fatalf("seed %d: what is left has a cycle\n%v", seed, r.pl)
 			}
 			place := map[node]int{}
-			for i, ev := range r.p.Order() {
+			for i, ev := range r.p.solver.Order() {
 				at := r.p.start(slot(ev.Txn))
 				if ev.Commit {
 					at = r.p.commit(slot(ev.Txn))
@@ -413,10 +413,10 @@ func TestCompactKeepsWatching(t *testing.T) {
 			most := 0
 			compacted := false
 			r.each = func() {
-				compacted = compacted || len(r.p.pairs) < most
-				most = max(most, len(r.p.pairs))
-				if compacted && r.tab.Slots() < len(pl.txns) && (r.p.open == 0 || r.p.openChoices != 1) { // before N
-					t.Fatalf("%d pairs and %d choices are open when the rest is dropped", r.p.open, r.p.openChoices)
+				compacted = compacted || len(r.p.subjects.pairs) < most
+				most = max(most, len(r.p.subjects.pairs))
+				if compacted && r.tab.Slots() < len(pl.txns) && (r.p.subjects.openPairs == 0 || r.p.subjects.openChoices != 1) { // before N
+					t.Fatalf("%d pairs and %d choices are open when the rest is dropped", r.p.subjects.openPairs, r.p.subjects.openChoices)
 				}
 			}
 			r.feed(nil)

@@ -11,18 +11,18 @@ import (
 
 // WarmKey leads from a key to its list of blocks, for WarmList.
 func (p *Polygraph) WarmKey(k version.Key) uint32 {
-	if int(k) >= len(p.listAt) {
+	if int(k) >= len(p.blocks.listAt) {
 		return 0
 	}
-	return p.listAt[k]
+	return p.blocks.listAt[k]
 }
 
 // WarmList leads from a list to the head of its last block.
 func (p *Polygraph) WarmList(at uint32) version.ID {
-	if at == 0 || len(p.lists[at]) == 0 {
+	if at == 0 || len(p.blocks.lists[at]) == 0 {
 		return version.None
 	}
-	return p.lists[at][len(p.lists[at])-1].head
+	return p.blocks.lists[at][len(p.blocks.lists[at])-1].head
 }
 
 // WarmVersion leads from a version to its writer.
@@ -35,7 +35,7 @@ func (p *Polygraph) WarmVersion(v version.ID) version.Slot {
 
 // WarmNode looks at the commit of a transaction.
 func (p *Polygraph) WarmNode(s version.Slot) graph.EdgeID {
-	if int(s) >= p.slots {
+	if int(s) >= p.tab.Slots() {
 		return 0
 	}
 	return p.g.FirstOut(p.commit(s))

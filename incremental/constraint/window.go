@@ -3,7 +3,6 @@ package constraint
 import (
 	"math"
 
-	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/sat"
 )
 
@@ -45,10 +44,8 @@ import (
 
 // window is what is known of the last solution.
 type window struct {
-	slots     int    // there were so many
-	zone      int64  // what ended before precedes an end of each edge that came since and was no part of it
-	unsettled int    // pairs that are
-	solved    uint64 // how often this was enough, for tests
+	slots  int    // there were so many
+	solved uint64 // how often this was enough, for tests
 }
 
 // never is before all times, noZone behind all: nothing is new.
@@ -56,7 +53,7 @@ const never, noZone = math.MinInt64, math.MaxInt64
 
 // scope is, of what a pair means, a time so that what ended before precedes one end of each
 // of its edges, and the greatest past of what it names. Every edge has an end on either side.
-func (p *Polygraph) scope(x *pair) (zone, top int64) {
+func (p *subjects) scope(x *pair) (zone, top int64) {
 	zone, top = never, never
 	for _, h := range [2]vid{x.a, x.b} {
 		least := int64(noZone)
@@ -76,30 +73,23 @@ func (p *Polygraph) scope(x *pair) (zone, top int64) {
 	return zone, top
 }
 
-// entered notes an edge that is new in the graph.
-func (w *window) entered(e graph.Edge, p *Polygraph) {
-	if s, t := p.SlotOf(e.From), p.SlotOf(e.To); p.banded != nil && !p.banded.IsBase(s) {
-		w.zone = min(w.zone, max(p.banded.Before(s), p.banded.Before(t)))
-	}
-}
-
-func (p *Polygraph) settle(x *pair, top int64) {
+func (p *subjects) settle(x *pair, top int64) {
 	if !x.settled {
-		p.window.unsettled--
+		p.unsettled--
 	}
 	x.settled, x.moved, x.top = true, false, top
 }
 
 // move says that there is a new edge in what pair c means, which leaves slot s.
-func (p *Polygraph) move(c pairID, s slot) {
+func (p *subjects) move(c pairID, s slot) {
 	if x := &p.pairs[c]; x.settled && p.banded != nil && !p.banded.IsBase(s) {
 		x.moved = true
-		p.window.zone = min(p.window.zone, p.banded.Before(s))
+		p.zone = min(p.zone, p.banded.Before(s))
 	}
 }
 
 // moveTail says that the block that head heads, one of pair c's, ends elsewhere.
-func (p *Polygraph) moveTail(head vid, c pairID) {
+func (p *subjects) moveTail(head vid, c pairID) {
 	tail := p.tab.Tail(head)
 	p.move(c, p.writer(tail))
 	for r := range p.tab.Readers(tail) {
@@ -111,37 +101,37 @@ func (p *Polygraph) moveTail(head vid, c pairID) {
 func (x *pair) free(fresh int64) bool { return !x.settled || x.moved || x.top >= fresh }
 
 // solvedAll settles all pairs that have an order, after all that is open was solved.
-func (p *Polygraph) solvedAll() {
+func (p *solver) solvedAll() {
 	if p.banded == nil || p.cfg.Last {
 		return
 	}
 	for _, c := range p.solved.pairs {
-		x := &p.pairs[c]
-		_, top := p.scope(x)
-		p.settle(x, top)
+		x := &p.subjects.pairs[c]
+		_, top := p.subjects.scope(x)
+		p.subjects.settle(x, top)
 	}
-	p.window.slots, p.window.zone = p.slots, noZone
+	p.window.slots, p.zone = p.tab.Slots(), noZone
 }
 
 // Unsettled is how many of the open pairs have not been part of a solution as they
 // are; 0 without times, where all is solved each time.
-func (p *Polygraph) Unsettled() int {
+func (p *subjects) Unsettled() int {
 	if p.banded == nil {
 		return 0
 	}
-	return p.window.unsettled
+	return p.unsettled
 }
 
 // solveWindow solves what is new among pairs, which are all that are open, and
 // tells whether that gives a solution of all.
-func (p *Polygraph) solveWindow(pairs []pairID, choices []choiceID, budget int) bool {
-	if p.banded == nil || p.cfg.Last || len(choices) > 0 || p.window.unsettled == len(pairs) {
+func (p *solver) solveWindow(pairs []pairID, choices []choiceID, budget int) bool {
+	if p.banded == nil || p.cfg.Last || len(choices) > 0 || p.subjects.unsettled == len(pairs) {
 		return false
 	}
-	fresh, zone := p.banded.Fresh(slot(p.window.slots)), p.window.zone
+	fresh, zone := p.banded.Fresh(slot(p.window.slots)), p.zone
 	for _, c := range pairs {
-		if x := &p.pairs[c]; !x.settled {
-			z, _ := p.scope(x)
+		if x := &p.subjects.pairs[c]; !x.settled {
+			z, _ := p.subjects.scope(x)
 			zone = min(zone, z)
 		}
 	}
@@ -149,8 +139,8 @@ func (p *Polygraph) solveWindow(pairs []pairID, choices []choiceID, budget int) 
 	if !done { // any of those that are free may have to be turned
 		least := zone
 		for _, c := range pairs {
-			if x := &p.pairs[c]; x.settled && x.free(fresh) {
-				z, _ := p.scope(x)
+			if x := &p.subjects.pairs[c]; x.settled && x.free(fresh) {
+				z, _ := p.subjects.scope(x)
 				least = min(least, z)
 			}
 		}
@@ -158,7 +148,7 @@ func (p *Polygraph) solveWindow(pairs []pairID, choices []choiceID, budget int) 
 	}
 	if done {
 		p.keepPairs(pairs)
-		p.window.slots, p.window.zone = p.slots, noZone
+		p.window.slots, p.zone = p.tab.Slots(), noZone
 		p.window.solved++
 		p.Stats.Residual = max(p.Stats.Residual, len(pairs))
 	}
@@ -168,16 +158,16 @@ func (p *Polygraph) solveWindow(pairs []pairID, choices []choiceID, budget int) 
 // solveFrom solves what a cycle may consist of that is new, and tells whether that
 // gives a solution of all, zone being what it is for the pairs that are not settled, or,
 // if any says so, for all that are free.
-func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []pairID, budget int) bool {
+func (p *solver) solveFrom(zone, fresh int64, any bool, pairs []pairID, budget int) bool {
 	var some []pairID
 	for _, c := range pairs {
-		if x := &p.pairs[c]; x.free(fresh) || x.top >= zone {
+		if x := &p.subjects.pairs[c]; x.free(fresh) || x.top >= zone {
 			some = append(some, c)
 		}
 	}
 	p.repeated = 0 // if this is the second attempt, it has those of the first
 	for _, c := range some {
-		if x := &p.pairs[c]; x.settled && x.top == noZone {
+		if x := &p.subjects.pairs[c]; x.settled && x.top == noZone {
 			p.repeated++
 		}
 	}
@@ -186,7 +176,7 @@ func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []pairID, budge
 		return false
 	}
 	for i, v := range q.vars {
-		if x := &p.pairs[v.pair]; !x.free(fresh) {
+		if x := &p.subjects.pairs[v.pair]; !x.free(fresh) {
 			hold := sat.Pos(i)
 			if !x.ab {
 				hold = sat.Neg(i)
@@ -202,17 +192,17 @@ func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []pairID, budge
 		return false
 	}
 	for i, v := range q.vars {
-		if x := &p.pairs[v.pair]; !any && x.settled && x.ab != solver.Value(i) {
-			if z, _ := p.scope(x); z < zone {
+		if x := &p.subjects.pairs[v.pair]; !any && x.settled && x.ab != solver.Value(i) {
+			if z, _ := p.subjects.scope(x); z < zone {
 				return false
 			}
 		}
 	}
 	for i, v := range q.vars {
-		x := &p.pairs[v.pair]
+		x := &p.subjects.pairs[v.pair]
 		x.ab, x.tried = solver.Value(i), true
-		_, top := p.scope(x)
-		p.settle(x, top)
+		_, top := p.subjects.scope(x)
+		p.subjects.settle(x, top)
 	}
 	return true
 }

@@ -133,10 +133,10 @@ func (pl *plan) asTaken(inPlace bool) (taken *plan, late int) {
 }
 
 // orders are the open pairs that have an order, and that order.
-func (p *Polygraph) orders() map[[2]vid]bool {
+func (p *Polygraph) pairOrders() map[[2]vid]bool {
 	out := map[[2]vid]bool{}
-	for c := range p.pairs {
-		if x := &p.pairs[c]; x.alive && x.settled {
+	for c := range p.subjects.pairs {
+		if x := &p.subjects.pairs[c]; x.alive && x.settled {
 			out[[2]vid{x.a, x.b}] = x.ab
 		}
 	}
@@ -145,10 +145,10 @@ func (p *Polygraph) orders() map[[2]vid]bool {
 
 // firstZone is the zone of the first attempt to solve what is new.
 func (p *Polygraph) firstZone() int64 {
-	zone := p.window.zone
-	for c := range p.pairs {
-		if x := &p.pairs[c]; x.alive && !x.settled {
-			z, _ := p.scope(x)
+	zone := p.zone
+	for c := range p.subjects.pairs {
+		if x := &p.subjects.pairs[c]; x.alive && !x.settled {
+			z, _ := p.subjects.scope(x)
 			zone = min(zone, z)
 		}
 	}
@@ -183,16 +183,16 @@ func TestWindowOfLateRecords(t *testing.T) {
 							d.serve(len(pl.txns), nil, func(w want) bool { return d.dueAt(w) <= upTo })
 						}
 					}
-					if some.diverged || some.p.Found > 0 || all.p.Found > 0 {
+					if some.diverged || some.p.reports.Found > 0 || all.p.reports.Found > 0 {
 						known++
 						break
 					}
-					for c := range all.p.pairs {
-						if all.p.pairs[c].alive {
+					for c := range all.p.subjects.pairs {
+						if all.p.subjects.pairs[c].alive {
 							all.p.unsettle(pairID(c))
 						}
 					}
-					before, zone, solved := some.p.orders(), some.p.firstZone(), some.p.window.solved
+					before, zone, solved := some.p.pairOrders(), some.p.firstZone(), some.p.solver.window.solved
 					want, got := all.p.Solve(1<<20), some.p.Solve(1<<20)
 					fail := func(says string) {
 						t.Helper()
@@ -206,14 +206,14 @@ func TestWindowOfLateRecords(t *testing.T) {
 						refuted++
 						break
 					}
-					if some.p.window.solved > solved {
+					if some.p.solver.window.solved > solved {
 						windows++
 						round := 1
-						for c := range some.p.pairs {
-							x := &some.p.pairs[c]
+						for c := range some.p.subjects.pairs {
+							x := &some.p.subjects.pairs[c]
 							if ab, was := before[[2]vid{x.a, x.b}]; x.alive && was && ab != x.ab {
 								turned++
-								if z, _ := some.p.scope(x); z < zone {
+								if z, _ := some.p.subjects.scope(x); z < zone {
 									round = 2
 								}
 							}
@@ -221,7 +221,7 @@ func TestWindowOfLateRecords(t *testing.T) {
 						again += round - 1
 						taken, n := some.known().asTaken(cfg.Late)
 						tardy = n
-						if err := taken.replay(some.p.Order(), cfg); err != nil {
+						if err := taken.replay(some.p.solver.Order(), cfg); err != nil {
 							fail(fmt.Sprintf("what was solved is wrong: %v", err))
 						}
 					}
@@ -273,14 +273,14 @@ func TestWindowKeepsWhatLongTransactionsName(t *testing.T) {
 				d := newDelayed(pl, cfg, due)
 				for _, last := range []string{"R", "N", "Q"} {
 					d.upTo(pl.txn(last) + 1)
-					if got := d.p.Solve(1 << 20); got != sat.Sat || d.p.Found > 0 {
-						t.Fatalf("at %s: %v, %d violations", last, got, d.p.Found)
+					if got := d.p.Solve(1 << 20); got != sat.Sat || d.p.reports.Found > 0 {
+						t.Fatalf("at %s: %v, %d violations", last, got, d.p.reports.Found)
 					}
-					if err := d.known().replay(d.p.Order(), cfg); err != nil {
+					if err := d.known().replay(d.p.solver.Order(), cfg); err != nil {
 						t.Fatalf("at %s: %v", last, err)
 					}
 				}
-				if d.p.window.solved == 0 {
+				if d.p.solver.window.solved == 0 {
 					t.Error("all was solved each time")
 				}
 			})

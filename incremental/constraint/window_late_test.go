@@ -184,16 +184,16 @@ func TestWindowOfRoughStreams(t *testing.T) {
 						some.serve(len(pl.txns), nil, nil)
 						all.serve(len(pl.txns), nil, nil)
 					}
-					if some.diverged || some.p.Found > 0 || all.p.Found > 0 {
+					if some.diverged || some.p.reports.Found > 0 || all.p.reports.Found > 0 {
 						known++
 						break
 					}
-					for c := range all.p.pairs {
-						if all.p.pairs[c].alive {
+					for c := range all.p.subjects.pairs {
+						if all.p.subjects.pairs[c].alive {
 							all.p.unsettle(pairID(c))
 						}
 					}
-					before := some.p.window.solved
+					before := some.p.solver.window.solved
 					want, got := all.p.Solve(1<<20), some.p.Solve(1<<20)
 					if got != want {
 						fail(upTo, fmt.Sprintf("%v, all solved together %v", got, want))
@@ -203,12 +203,12 @@ func TestWindowOfRoughStreams(t *testing.T) {
 						refuted++
 						break
 					}
-					if some.p.window.solved > before {
+					if some.p.solver.window.solved > before {
 						windows++
 						if len(some.waiting) > 0 {
 							late++
 						}
-						if err := some.known().replay(some.p.Order(), cfg); err != nil {
+						if err := some.known().replay(some.p.solver.Order(), cfg); err != nil {
 							fail(upTo, fmt.Sprintf("what was solved is wrong: %v", err))
 						}
 					}
@@ -280,14 +280,14 @@ func TestWindowTurnsSettledPairs(t *testing.T) {
 					} else { // nothing but the read is new
 						d.serve(len(pl.txns), nil, nil)
 					}
-					if got := d.p.Solve(1 << 20); got != sat.Sat || d.p.open < 2 || d.p.Found > 0 {
-						t.Fatalf("at %d: %v, %d pairs open, %d violations", upTo, got, d.p.open, d.p.Found)
+					if got := d.p.Solve(1 << 20); got != sat.Sat || d.p.subjects.openPairs < 2 || d.p.reports.Found > 0 {
+						t.Fatalf("at %d: %v, %d pairs open, %d violations", upTo, got, d.p.subjects.openPairs, d.p.reports.Found)
 					}
-					if err := d.known().replay(d.p.Order(), cfg); err != nil {
+					if err := d.known().replay(d.p.solver.Order(), cfg); err != nil {
 						t.Fatalf("at %d: %v", upTo, err)
 					}
 				}
-				if d.p.window.solved == 0 {
+				if d.p.solver.window.solved == 0 {
 					t.Error("all was solved each time")
 				}
 			})

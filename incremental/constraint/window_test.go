@@ -168,17 +168,17 @@ func (r *rig) upTo(n int) {
 
 // unsettle makes pair c one that is new.
 func (p *Polygraph) unsettle(c pairID) {
-	if x := &p.pairs[c]; x.settled {
+	if x := &p.subjects.pairs[c]; x.settled {
 		x.settled = false
-		p.window.unsettled++
+		p.subjects.unsettled++
 	}
 }
 
 // timeless is how many open pairs have been solved and have no time after which they can be
 // left as they are.
 func (p *Polygraph) timeless() (n int) {
-	for i := range p.pairs {
-		if x := &p.pairs[i]; x.alive && x.settled && x.top == noZone {
+	for i := range p.subjects.pairs {
+		if x := &p.subjects.pairs[i]; x.alive && x.settled && x.top == noZone {
 			n++
 		}
 	}
@@ -206,42 +206,42 @@ func TestWindowAgreesWithSolvingAll(t *testing.T) {
 				for upTo := every; upTo < len(pl.txns)+every; upTo += every {
 					some.upTo(min(upTo, len(pl.txns)))
 					all.upTo(min(upTo, len(pl.txns)))
-					if some.diverged || some.p.Found > 0 || all.p.Found > 0 {
+					if some.diverged || some.p.reports.Found > 0 || all.p.reports.Found > 0 {
 						known++
 						break
 					}
-					for c := range all.p.pairs {
-						if all.p.pairs[c].alive {
+					for c := range all.p.subjects.pairs {
+						if all.p.subjects.pairs[c].alive {
 							all.p.unsettle(pairID(c))
 						}
 					}
-					before := some.p.window.solved
-					some.p.Propagate()
+					before := some.p.solver.window.solved
+					some.p.propagate()
 					timeless := some.p.timeless()
 					want, got := all.p.Solve(1<<20), some.p.Solve(1<<20)
 					if got != want {
 						t.Fatalf("seed %d, %d transactions, tick every %d: %v, all solved together %v\n%s", seed, upTo, every, got, want, pl)
 					}
 					ticks++
-					if n := some.p.Repeated(); n > timeless {
+					if n := some.p.solver.Repeated(); n > timeless {
 						t.Fatalf("seed %d, %d transactions, tick every %d: %d pairs are said to be solved again, of %d", seed, upTo, every, n, timeless)
 					}
 					if got == sat.Unsat {
 						refuted++
 						break
 					}
-					for i, c := range some.p.solved.pairs {
-						if x := some.p.pairs[c]; !x.settled || x.ab != some.p.solved.ab[i] {
+					for i, c := range some.p.solver.solved.pairs {
+						if x := some.p.subjects.pairs[c]; !x.settled || x.ab != some.p.solver.solved.ab[i] {
 							t.Fatalf("seed %d: pair %d is not settled as it was solved", seed, c)
 						}
 					}
-					if all.p.window.solved > 0 {
+					if all.p.solver.window.solved > 0 {
 						t.Fatal("all was not solved")
 					}
-					windows += int(some.p.window.solved - before)
-					held += len(some.p.solved.pairs)
-					edges := append(some.p.allEdges(), some.p.chosenEdges()...)
-					if cfg.RealTime && some.p.Order() == nil || !isAcyclic(some.p.g.Nodes(), some.p.parts, edges) {
+					windows += int(some.p.solver.window.solved - before)
+					held += len(some.p.solver.solved.pairs)
+					edges := append(some.p.allEdges(), some.p.solver.chosenEdges()...)
+					if cfg.RealTime && some.p.solver.Order() == nil || !isAcyclic(some.p.g.Nodes(), some.p.parts, edges) {
 						t.Fatalf("seed %d: no order, or a cycle", seed)
 					}
 				}

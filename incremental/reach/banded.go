@@ -87,10 +87,6 @@ type Banded struct {
 	// Instants: times are those of starts and commits themselves, and not of what a client saw of them.
 	Instants bool
 
-	// Heeds, if it is not nil, tells whether anybody wants to know of a node that something
-	// new reaches it by the prefix rule.
-	Heeds func(Node) bool
-
 	slab    [][]word // pages that rows lie in
 	spare   [][]word // pages to use again, of rowPage words
 	bytes   int      // of rows
@@ -412,31 +408,31 @@ func has(r []word, n Node) bool {
 // new, with nothing behind it, that is v itself (and its commit): a union of a
 // few words. Otherwise what changes is looked for from v along the edges, and what
 // changes by the prefix rule alone among the slots that overlap.
-func (b *Banded) Insert(u, v Node, changed func(Node)) {
+func (b *Banded) Insert(u, v Node, w Watcher) {
 	isStart := b.parts.OnlyStarts(v)
 	if !b.g.HasOut(v) && b.m[v] >= b.maxP && (!isStart || !b.g.HasOut(v+1)) {
 		if b.inherit(v, u) {
-			changed(v)
+			w.Reached(v)
 		}
 		if isStart && b.inherit(v+1, u) {
-			changed(v + 1)
+			w.Reached(v + 1)
 		}
 		b.lower(u, v)
 		return
 	}
 	b.told = b.told[:0]
-	b.byPrefix(u, v)
+	b.byPrefix(u, v, w)
 	b.lower(u, v)
 	b.byEdges(u, v)
 	slices.Sort(b.told) // for whoever is told, in the order of time
 	for _, n := range b.told {
-		changed(n)
+		w.Reached(n)
 	}
 }
 
 // byPrefix notes in told what u is about to reach by the prefix rule, as v does: the
 // nodes n with m(v) < p(n) <= m(u) that it has no bit for.
-func (b *Banded) byPrefix(u, v Node) {
+func (b *Banded) byPrefix(u, v Node, w Watcher) {
 	low, high := b.m[v], b.m[u]
 	if low >= high {
 		return
@@ -455,17 +451,17 @@ func (b *Banded) byPrefix(u, v Node) {
 		} else if b.least[block] > high {
 			continue
 		}
-		b.byPrefixIn(u, s, low, high)
+		b.byPrefixIn(u, s, low, high, w)
 	}
 }
 
 // byPrefixIn does it for the block that begins with slot s, and finds its least p.
-func (b *Banded) byPrefixIn(u Node, s version.Slot, low, high int64) {
+func (b *Banded) byPrefixIn(u Node, s version.Slot, low, high int64, w Watcher) {
 	least := int64(ever)
 	for end := min(s+blockSlots, version.Slot(len(b.end))); s < end; s++ {
 		for n := b.parts.Start(s); n <= b.parts.Commit(s); n++ {
 			p := b.p[n]
-			if low < p && p <= high && (b.Heeds == nil || b.Heeds(n)) && !has(b.words(b.row[n]), u) {
+			if low < p && p <= high && w.Watched(n) && !has(b.words(b.row[n]), u) {
 				b.told = append(b.told, n)
 			}
 			if p < least && (p > never || !b.bases.Test(uint(s))) {

@@ -92,27 +92,27 @@ func (b *Bits) Reaches(u, v Node) bool { return b.sets.Has(b.row[v], b.place[u])
 
 // Insert implements Reach: what reaches u is passed on to v and what v reaches.
 // Whatever u reached before has it already, and so has all beyond.
-func (b *Bits) Insert(u, v Node, changed func(Node)) {
+func (b *Bits) Insert(u, v Node, w Watcher) {
 	b.queue = b.queue[:0]
-	b.pass(u, v, changed)
+	b.pass(u, v, w)
 	for len(b.queue) > 0 {
 		n := b.queue[len(b.queue)-1]
 		b.queue = b.queue[:len(b.queue)-1]
 		if b.parts.OnlyStarts(n) {
-			b.pass(u, n+1, changed)
+			b.pass(u, n+1, w)
 		}
 		for e := b.g.FirstOut(n); e != graph.None; e = b.g.NextOut(e) {
-			b.pass(u, b.g.Edge(e).To, changed)
+			b.pass(u, b.g.Edge(e).To, w)
 		}
 	}
 }
 
-func (b *Bits) pass(u, s Node, changed func(Node)) {
+func (b *Bits) pass(u, s Node, w Watcher) {
 	if b.Reaches(u, s) {
 		return
 	}
 	b.row[s] = b.sets.Join(b.row[s], b.row[u])
-	changed(s)
+	w.Reached(s)
 	b.queue = append(b.queue, s)
 }
 

@@ -254,7 +254,7 @@ func (c *Chains) Reaches(u, v Node) bool {
 // Whatever u reached before has it already, and so has all beyond. Of what reaches u, all
 // that is news to anybody is news to v, as what v reaches has what v has: so it is found
 // once, and each node whose vector changes costs that and a look along its edges.
-func (c *Chains) Insert(u, v Node, changed func(Node)) {
+func (c *Chains) Insert(u, v Node, w Watcher) {
 	if c.Reaches(u, v) {
 		return
 	}
@@ -270,28 +270,28 @@ func (c *Chains) Insert(u, v Node, changed func(Node)) {
 		}
 	}
 	c.queue = c.queue[:0]
-	c.pass(v, changed)
+	c.pass(v, w)
 	for len(c.queue) > 0 {
 		n := c.queue[len(c.queue)-1]
 		c.queue = c.queue[:len(c.queue)-1]
 		if s, ok := c.next(n); ok && rank >= c.at(s)[own] {
-			c.pass(s, changed)
+			c.pass(s, w)
 		}
 		for e := c.g.FirstOut(n); e != graph.None; e = c.g.NextOut(e) {
 			if s := c.g.To(e); rank >= c.at(s)[own] {
-				c.pass(s, changed)
+				c.pass(s, w)
 			}
 		}
 	}
 }
 
 // pass gives the news to s, which lacks some of it.
-func (c *Chains) pass(s Node, changed func(Node)) {
+func (c *Chains) pass(s Node, w Watcher) {
 	dst := c.at(s)
 	for _, x := range c.news {
 		dst[x.column] = max(dst[x.column], x.n)
 	}
-	changed(s)
+	w.Reached(s)
 	c.queue = append(c.queue, s)
 }
 

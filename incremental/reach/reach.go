@@ -25,9 +25,8 @@ type Reach interface {
 	// Reaches tells whether u == v or a path leads from u to v.
 	Reaches(u, v Node) bool
 	// Insert adds the edge u→v, which is in the graph already. The caller has
-	// made sure that v does not reach u. changed is called once or more for
-	// each node that something new reaches.
-	Insert(u, v Node, changed func(Node))
+	// made sure that v does not reach u.
+	Insert(u, v Node, w Watcher)
 	// Contract returns the reachability among nodes, which are distinct and
 	// sorted, as few edges, after those of into: pairs of indexes into nodes, or, for indexes from
 	// len(nodes) up to len(nodes)+extra-1, helper nodes. The transitive closure
@@ -35,6 +34,14 @@ type Reach interface {
 	Contract(nodes []Node, into [][2]uint32) (edges [][2]uint32, extra int)
 	// Bytes is the memory held, for measurement.
 	Bytes() int
+}
+
+// Watcher is told what an edge lets be reached.
+type Watcher interface {
+	// Watched tells whether it wants to know when something new reaches a node.
+	Watched(Node) bool
+	// Reached is called once or more for each such node, and perhaps for others.
+	Reached(Node)
 }
 
 // buildAsks is how many rows are made between two questions whether to stop.

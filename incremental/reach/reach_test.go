@@ -170,7 +170,7 @@ func (w *world) play(size version.Slot) error {
 		}
 		w.g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
 		told := map[Node]bool{}
-		w.r.Insert(u, v, func(n Node) { told[n] = true })
+		w.r.Insert(u, v, watching(told))
 		if err := w.check(told); err != nil {
 			return fmt.Errorf("step %d, after Insert(%d, %d): %w", step, u, v, err)
 		}
@@ -420,7 +420,7 @@ func TestBuildIsInserts(t *testing.T) {
 				w.g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
 				w.path = w.close()
 				for _, b := range []builder{chains, bits} {
-					b.Insert(u, v, func(Node) {})
+					b.Insert(u, v, watching(nil))
 				}
 			}
 		}
@@ -429,7 +429,7 @@ func TestBuildIsInserts(t *testing.T) {
 			bits.Add(false)
 			if p, ok := last[chain]; ok {
 				w.g.Add(graph.Edge{From: graph.Node(p*parts + parts - 1), To: graph.Node(uint32(w.n-1) * parts), Type: verdict.SO})
-				bits.Insert(graph.Node(p*parts+parts-1), graph.Node(uint32(w.n-1)*parts), func(Node) {})
+				bits.Insert(graph.Node(p*parts+parts-1), graph.Node(uint32(w.n-1)*parts), watching(nil))
 			}
 			last[chain] = uint32(w.n - 1)
 			chains.Add(chain, false)
@@ -446,7 +446,7 @@ func TestBuildIsInserts(t *testing.T) {
 			w.g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
 			for _, b := range []builder{chains, bits} {
 				told := map[Node]bool{}
-				b.Insert(u, v, func(n Node) { told[n] = true })
+				b.Insert(u, v, watching(told))
 				again := *w
 				again.r = b
 				if err := again.check(told); err != nil {
@@ -522,7 +522,7 @@ func TestBitsOfManyBlocks(t *testing.T) {
 				continue
 			}
 			g.Add(graph.Edge{From: graph.Node(u), To: graph.Node(v), Type: verdict.WR})
-			b.Insert(Node(u), Node(v), func(Node) {})
+			b.Insert(Node(u), Node(v), watching(nil))
 			insert(Node(u), Node(v))
 		}
 		compare()
@@ -601,7 +601,7 @@ func TestContractOfLongRows(t *testing.T) {
 					from, to := u*parts+parts-1, s*parts
 					if !b.Reaches(Node(from), Node(to)) && !b.Reaches(Node(to), Node(from)) {
 						g.Add(graph.Edge{From: graph.Node(from), To: graph.Node(to)})
-						b.Insert(Node(from), Node(to), func(Node) {})
+						b.Insert(Node(from), Node(to), watching(nil))
 					}
 				}
 			}
@@ -669,4 +669,15 @@ func TestAloneShareColumns(t *testing.T) {
 type builder interface {
 	Reach
 	Build(topo []Node, stop func() bool)
+}
+
+// watching watches all nodes, and notes those that are reached, unless it is nil.
+type watching map[Node]bool
+
+func (watching) Watched(Node) bool { return true }
+
+func (w watching) Reached(n Node) {
+	if w != nil {
+		w[n] = true
+	}
 }

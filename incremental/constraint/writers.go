@@ -1,0 +1,243 @@
+package constraint
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+// writers are, of keys that are read ambiguously, who wrote them, and so what a read may be of.
+type writers struct {
+	*known
+	subjects *subjects
+	blocks   *blocks
+	byLine   [][]writersOnLine // by key, if tracked
+	tracked  []bool            // by key
+	scratch  []slot            // of narrow: the writers that precede the reader
+}
+
+// writersOnLine are the writers of one key on one line (session), in order.
+type writersOnLine struct {
+	line version.Line
+	vs   []vid
+}
+
+// trackWriters keeps the writers of a key by line from now on.
+func (p *writers) trackWriters(k keyID) {
+	for int(k) >= len(p.byLine) {
+		p.byLine = append(p.byLine, nil)
+		p.tracked = append(p.tracked, false)
+	}
+	if p.tracked[k] {
+		return
+	}
+	p.tracked[k] = true
+	for _, b := range *p.blocks.list(k) {
+		for v := b.head; v != version.None; v = p.tab.At(v).Next {
+			p.trackWriter(v)
+		}
+	}
+}
+
+// Wrote takes in a new version, or one that it may have been told of. held: Block will only be told of it when other
+// transactions have come, and a read of its key has to know of it before.
+func (p *writers) Wrote(v version.ID, held bool) {
+	k := p.tab.At(v).Key
+	if held && !p.bulk { // after a bulk load all are tracked
+		p.trackWriters(k)
+	}
+	if int(k) < len(p.tracked) && p.tracked[k] {
+		p.trackWriter(v)
+	}
+}
+
+func (p *writers) trackWriter(v vid) {
+	k, line := p.tab.At(v).Key, p.line(v)
+	lists := p.byLine[k]
+	i, ok := slices.BinarySearchFunc(lists, line, func(l writersOnLine, x version.Line) int {
+		return int(l.line) - int(x)
+	})
+	if !ok {
+		lists = slices.Insert(lists, i, writersOnLine{line: line})
+		p.byLine[k] = lists
+	}
+	l := &lists[i].vs
+	at := len(*l)
+	for at > 0 && p.tab.At((*l)[at-1]).Writer > p.tab.At(v).Writer {
+		at--
+	}
+	if at > 0 && (*l)[at-1] == v {
+		return
+	}
+	*l = slices.Insert(*l, at, v)
+}
+
+// trackAll keeps the writers of the keys of all choices, at the end of a bulk
+// load.
+func (p *writers) trackAll() {
+	if len(p.subjects.choices) == 0 {
+		return
+	}
+	for i := range p.subjects.choices {
+		k := p.subjects.choices[i].key
+		for int(k) >= len(p.byLine) {
+			p.byLine = append(p.byLine, nil)
+			p.tracked = append(p.tracked, false)
+		}
+		p.tracked[k] = true
+	}
+	for v := range vid(p.tab.Len()) {
+		if ver := p.tab.At(v); ver.Kind == version.Written && int(ver.Key) < len(p.tracked) && p.tracked[ver.Key] {
+			p.trackWriter(v)
+		}
+	}
+}
+
+// behind are, of each line, the last writer of key that precedes reader: what a
+// read by it can't go back behind. It appends to out.
+func (p *writers) behind(key keyID, reader slot, out []slot) []slot {
+	for _, l := range p.byLine[key] {
+		if n := p.preceding(l.vs, reader); n > 0 {
+			out = append(out, p.writer(l.vs[n-1]))
+		}
+	}
+	return out
+}
+
+// preceding is how many of the writers of a line precede reader. Whatever precedes a
+// transaction of a line does so for its successors there, so a binary search finds it.
+func (p *writers) preceding(vs []vid, reader slot) int {
+	start := p.start(reader)
+	return sort.Search(len(vs), func(i int) bool {
+		w := p.writer(vs[i])
+		return w == reader || !p.reach.Reaches(p.commit(w), start)
+	})
+}
+
+// beside appends the heads of the blocks that a read may have missed whatever it is of: they neither follow
+// its transaction nor precede it, as what comes before one that does is no candidate any more.
+// Cost: per line of writers two binary searches, and what is found.
+func (p *writers) beside(c *choice, out []vid) []vid {
+	start := p.start(c.reader)
+	for _, l := range p.byLine[c.key] {
+		vs := l.vs[p.preceding(l.vs, c.reader):]
+		vs = vs[:sort.Search(len(vs), func(i int) bool { return p.reach.Reaches(start, p.commit(p.writer(vs[i]))) })]
+		for _, v := range vs {
+			if p.writer(v) != c.reader && p.isHead(v) && !p.tab.At(v).Fresh {
+				out = append(out, v)
+			}
+		}
+		p.Budget.Use(2*behindSteps + len(vs))
+	}
+	return out
+}
+
+// excluded tells why reader can't have read v: the dependency of that read that
+// would close a cycle. behind are the writers of the key that precede reader.
+func (p *writers) excluded(v vid, reader slot, behind []slot) (graph.Edge, bool) {
+	ver := p.tab.At(v)
+	start := p.start(reader)
+	p.Budget.Use(len(behind) / placesAStep)
+	if ver.Kind == version.Initial {
+		for _, x := range behind {
+			return p.antiDependency(reader, x, ver.Key), true
+		}
+	} else {
+		w := ver.Writer
+		if p.subjects.maybe[w] == isOut {
+			return graph.Edge{From: none}, true
+		}
+		if p.reach.Reaches(start, p.commit(w)) {
+			return graph.Edge{From: p.commit(w), To: start, Key: ver.Key, Type: verdict.WR, Why: verdict.ByCase}, true
+		}
+		first := p.writing(w)
+		for _, x := range behind {
+			if x != w && p.reach.Reaches(first, p.commit(x)) {
+				return p.antiDependency(reader, x, ver.Key), true
+			}
+		}
+	}
+	// If reader overwrote v, nobody else did.
+	if ver.Next != version.None && !p.cfg.Prefix {
+		if n := p.tab.At(ver.Next).Writer; n != reader && p.tab.WriteOf(reader, ver.Key) != version.None {
+			return p.antiDependency(reader, n, ver.Key), true
+		}
+	}
+	return graph.Edge{}, false
+}
+
+// behindSteps is what the search in one line of writers costs.
+const behindSteps = 8
+
+// narrow drops the candidates of a choice that the graph excludes, and leaves
+// the writers of the key that precede the reader in p.scratch. Cost: per line
+// of writers a binary search, per candidate concurrent with the reader a
+// reachability question for each of those.
+func (p *writers) narrow(c *choice) {
+	p.scratch = p.behind(c.key, c.reader, p.scratch[:0])
+	p.Budget.Use(behindSteps*len(p.byLine[c.key]) + len(c.cands))
+	var kept []vid
+	dropped := false
+	drop := func(i int) {
+		if dropped {
+			return
+		}
+		dropped = true
+		if c.own {
+			kept = c.cands[:i]
+		} else {
+			kept = append(make([]vid, 0, len(c.cands)-1), c.cands[:i]...)
+		}
+	}
+	try := func(i int) {
+		v := c.cands[i]
+		if _, out := p.excluded(v, c.reader, p.scratch); out {
+			drop(i)
+		} else if dropped {
+			kept = append(kept, v)
+		}
+	}
+	if len(c.cands) <= 16 {
+		for i := range c.cands {
+			try(i)
+		}
+	} else {
+		p.eachLine(c, drop, try)
+	}
+	if dropped {
+		p.subjects.candidates -= len(c.cands) - len(kept)
+		c.cands, c.own = kept, true
+	}
+}
+
+// eachLine calls try for the candidates that may be left by their line alone
+// and drop for the others: of a line, those concurrent with the reader and the
+// last one before it.
+func (p *writers) eachLine(c *choice, drop, try func(i int)) {
+	start := p.start(c.reader)
+	for a := 0; a < len(c.cands); {
+		if p.tab.At(c.cands[a]).Kind != version.Written {
+			try(a)
+			a++
+			continue
+		}
+		line := p.line(c.cands[a])
+		b := a + 1
+		for b < len(c.cands) && p.line(c.cands[b]) == line {
+			b++
+		}
+		before := sort.Search(b-a, func(i int) bool { return !p.reach.Reaches(p.commit(p.writer(c.cands[a+i])), start) })
+		after := sort.Search(b-a, func(i int) bool { return p.reach.Reaches(start, p.commit(p.writer(c.cands[a+i]))) })
+		for i := a; i < b; i++ {
+			if i < a+before-1 || i >= a+after {
+				drop(i)
+			} else {
+				try(i)
+			}
+		}
+		a = b
+	}
+}
