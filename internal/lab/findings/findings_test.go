@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -495,7 +496,7 @@ func documented(t *testing.T, text string) string {
 	}
 	all := found(t)
 	var table strings.Builder
-	table.WriteString("| finding | topology | isolation | promised | held | anomalies: the level each breaks, and when the first was told |\n| --- | --- | --- | --- | --- | --- |\n")
+	table.WriteString("| finding | topology | isolation | promised | held | anomalies by the weakest level they break, and when the first of it was told |\n| --- | --- | --- | --- | --- | --- |\n")
 	version := map[string]bool{}
 	for _, top := range topologies {
 		for _, s := range top.cases {
@@ -507,16 +508,16 @@ func documented(t *testing.T, text string) string {
 				version[f.Version] = true
 				fmt.Fprintf(&table, "| **%s** | | | | | |\n", f.Version)
 			}
-			name := f.ID
+			id := f.ID
 			if f.Evidence != "" {
-				name = fmt.Sprintf("[%s](../testdata/findings/%s)", f.ID, f.Evidence)
+				id = fmt.Sprintf("[%s](../testdata/findings/%s)", f.ID, f.Evidence)
 			}
 			isolation := "`" + f.Isolation + "`"
 			if f.Settings != "" {
 				isolation += ", `" + f.Settings + "`"
 			}
 			kept := "kept"
-			var anomalies []string
+			of, first := map[string][]string{}, map[string]float64{} // by the weakest level that each breaks
 			for i, s := range f.Seen {
 				if implies(f.Promised, s.Breaks) {
 					kept = "**broken**"
@@ -530,7 +531,16 @@ func documented(t *testing.T, text string) string {
 						weakest = later.Breaks
 					}
 				}
-				anomalies = append(anomalies, fmt.Sprintf("%s (%s, %.1f s)", s.Name, weakest, s.Seconds))
+				if of[weakest] == nil {
+					first[weakest] = s.Seconds
+				}
+				of[weakest] = append(of[weakest], s.Name)
+			}
+			var anomalies []string
+			for _, l := range name.Ordered() {
+				if names := of[l.String()]; names != nil {
+					anomalies = append(anomalies, fmt.Sprintf("**%v** after %.0f s: %s", l, first[l.String()], strings.Join(names, ", ")))
+				}
 			}
 			if f.Promised == "" {
 				kept = "none"
@@ -540,7 +550,7 @@ func documented(t *testing.T, text string) string {
 			if slices.Contains(f.Open, f.Promised) {
 				kept += " as `check` says"
 			}
-			fmt.Fprintf(&table, "| %s | %s | %s | %s | %s | %s |\n", name, f.Topology, isolation, kept,
+			fmt.Fprintf(&table, "| %s | %s | %s | %s | %s | %s |\n", id, f.Topology, isolation, kept,
 				cmp.Or(strings.Join(f.Strongest, ", "), "none"), cmp.Or(strings.Join(anomalies, "; "), fmt.Sprintf("none in %d transactions", f.Transactions)))
 		}
 	}
