@@ -1,7 +1,6 @@
 package history
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -29,44 +28,21 @@ func looksDbcopJSON(head []byte) bool {
 	return false
 }
 
-// dbcopJSONTxn is one transaction.
-type dbcopJSONTxn struct {
-	Events    []dbcopJSONEvent `json:"events"`
-	Committed *bool            `json:"committed"`
-}
-
-type dbcopJSONEvent struct {
-	Read, Write *dbcopJSONAccess
-}
-
-type dbcopJSONAccess struct {
-	Variable json.RawMessage `json:"variable"`
-	Version  json.RawMessage `json:"version"`
-}
-
 type dbcopJSON struct {
 	builder
-	*jsonInput
+	*forms
 	txns []record.Transaction
 }
 
 func readDbcopJSON(in *input) ([]History, error) {
-	j, err := newJSON(in)
-	if err != nil {
-		return nil, err
-	}
-	d := &dbcopJSON{builder: newBuilder(), jsonInput: j}
-	switch t := d.token(); t {
-	case json.Delim('['):
-		d.sessions()
-	case json.Delim('{'):
+	d := &dbcopJSON{builder: newBuilder(), forms: newForms(in, in.r, true)}
+	if d.what = "history"; d.first() == '{' {
 		d.wrapped()
-	default:
-		d.fail(reject.New(reject.WrongType,
-			"want an array of sessions, or an object that has one in its field data, not %s", describe(t)))
+	} else {
+		d.sessions()
 	}
-	if d.end(); d.bad != nil {
-		return nil, d.bad
+	if d.end(); d.err != nil {
+		return nil, d.err
 	}
 	zeroIsInitial(d.txns)
 	return one(d.made(in.name, dbcopJSONFormat, record.InitialAbsent, d.txns, noTransaction))
@@ -75,77 +51,99 @@ func readDbcopJSON(in *input) ([]History, error) {
 // wrapped takes the fields of the object around the sessions.
 func (d *dbcopJSON) wrapped() {
 	seen := false
-	for d.more() {
-		t := d.token()
+	d.skip()
+	for i := 0; d.another('}', separator('{', 2*i)); i++ {
+		d.begin()
+		name, _ := d.forms.value(0)
+		d.another(0, separator('{', 1))
 		switch {
-		case d.bad != nil:
-		case t != "data":
-			d.piece(new(json.RawMessage))
-			d.under(fmt.Sprintf("%.40v", t))
+		case d.err != nil:
+		case name != "data":
+			d.forms.value(0)
 		case seen:
-			d.fail(reject.In("data", reject.DuplicateField, "the field is there twice"))
+			d.fail(reject.DuplicateField, "the field is there twice")
 		default:
 			seen = true
-			d.open('[')
-			d.under("data")
 			d.sessions()
-			d.token()
 		}
+		d.under(fmt.Sprintf("%.40v", name))
 	}
 	if !seen {
-		d.fail(reject.In("data", reject.MissingField, "the object has no field data with the sessions"))
+		d.fail(reject.MissingField, "the object has no field data with the sessions")
+		d.under("data")
 	}
 }
 
-// sessions takes the sessions up to the bracket that ends them.
+// sessions takes the sessions.
 func (d *dbcopJSON) sessions() {
-	for s := uint64(0); d.more(); s++ {
-		d.open('[')
-		d.under(fmt.Sprintf("[%d]", s))
-		session := d.session(s)
-		for t := 0; d.more(); t++ {
-			var txn dbcopJSONTxn
-			if d.piece(&txn) {
-				d.transaction(session, t+1, &txn)
+	d.elements("an array of sessions, or an object that has one in its field data", func(s int) {
+		session := d.session(uint64(s))
+		d.elements("a session, which is an array of transactions", func(t int) {
+			if v, ok := d.forms.value(0); ok {
+				d.transaction(session, t+1, v)
 			}
-			d.under(fmt.Sprintf("[%d][%d]", s, t))
-			d.lineAt(d.InputOffset()) // so that no more line breaks are kept than needed
-		}
-		d.token()
-	}
+		})
+	})
 }
 
-func (d *dbcopJSON) transaction(session string, seq int, txn *dbcopJSONTxn) {
-	if txn.Events == nil {
-		d.fail(reject.In("events", reject.MissingField, "the transaction has no events"))
-		return
-	}
-	if txn.Committed == nil {
-		d.fail(reject.In("committed", reject.MissingField, "the transaction does not say whether it committed"))
-		return
+func (d *dbcopJSON) transaction(session string, seq int, txn any) {
+	events, _ := fieldOf(txn, "events")
+	list, isList := events.([]any)
+	success, _ := fieldOf(txn, "committed")
+	committed, isFlag := success.(bool)
+	switch {
+	case !isList:
+		d.wrong("events", events, "the events of a transaction, which are an array")
+	case !isFlag:
+		d.wrong("committed", success, "true or false, by which a transaction says whether it committed")
 	}
 	d.ops = d.ops[:0]
-	for i := 0; i < len(txn.Events) && d.bad == nil; i++ {
-		d.event(&txn.Events[i])
-		d.underIndex(i)
-		d.under("events")
+	for i := 0; i < len(list) && d.err == nil; i++ {
+		d.event(list[i])
+		d.under(fmt.Sprintf("events[%d]", i))
 	}
-	d.txns = append(d.txns, d.builder.transaction(session, seq, either(*txn.Committed, record.Committed, record.Aborted)))
+	d.txns = append(d.txns, d.builder.transaction(session, seq, either(committed, record.Committed, record.Aborted)))
 }
 
-func (d *dbcopJSON) event(e *dbcopJSONEvent) {
-	kind, access, field := record.Read, e.Read, "Read"
-	if e.Write != nil {
-		kind, access, field = record.Write, e.Write, "Write"
-	}
-	if (e.Read == nil) == (e.Write == nil) {
-		d.fail(reject.New(reject.BadStructure, "an event is either a Read or a Write"))
+func (d *dbcopJSON) event(e any) {
+	read, reads := fieldOf(e, "Read")
+	write, writes := fieldOf(e, "Write")
+	if reads == writes {
+		d.fail(reject.BadStructure, "an event is either a Read or a Write")
 		return
 	}
-	key, v := d.name("variable", access.Variable), record.Null
-	if kind == record.Write || !isNull(access.Version) {
-		v = d.value(d.number("version", access.Version))
+	kind, access := record.Read, read
+	if writes {
+		kind, access = record.Write, write
+	}
+	variable, _ := fieldOf(access, "variable")
+	version, _ := fieldOf(access, "version")
+	key, isName := variable.(string)
+	if !isName {
+		key, isName = numberText(variable)
+	}
+	if !isName || key == "" {
+		d.wrong("variable", variable, "a name or a number")
+	}
+	v := record.Null
+	if kind == record.Write || version != nil {
+		text, isNumber := numberText(version)
+		n, err := unsigned("version", []byte(text))
+		if !isNumber || err != nil {
+			d.wrong("version", version, "an unsigned integer")
+		}
+		v = d.builder.value(n)
+	}
+	d.under(either(writes, "Write", "Read"))
+	d.add(kind, key, v)
+}
+
+// wrong refuses the value of a field.
+func (d *dbcopJSON) wrong(field string, v any, want string) {
+	if v == nil {
+		d.fail(reject.MissingField, "want %s, and it is not there", want)
+	} else {
+		d.fail(reject.WrongType, "want %s, not %.60s", want, appendText(nil, v))
 	}
 	d.under(field)
-	d.add(kind, key, v)
 }

@@ -195,15 +195,15 @@ func TestForeignRefusals(t *testing.T) {
 		{"dbcop-hist", "// nothing\n---\n", "h: there is no transaction in the file (empty-input)"},
 
 		{"dbcop-json", `{"params":{}}`, "h:1: field data: the object has no field data with the sessions (missing-field)"},
-		{"dbcop-json", "[[{\"events\":[],\"committed\":true},\n{\"events\":[]}]]", "h:2: field [0][1].committed: the transaction does not say whether it committed (missing-field)"},
-		{"dbcop-json", `[[{"committed":true}]]`, "h:1: field [0][0].events: the transaction has no events (missing-field)"},
+		{"dbcop-json", "[[{\"events\":[],\"committed\":true},\n{\"events\":[]}]]", "h:2: field [0][1].committed: want true or false, by which a transaction says whether it committed, and it is not there (missing-field)"},
+		{"dbcop-json", `[[{"committed":true}]]`, "h:1: field [0][0].events: want the events of a transaction, which are an array, and it is not there (missing-field)"},
 		{"dbcop-json", `[[{"events":[{"Read":{"variable":0,"version":-1}}],"committed":true}]]`, "h:1: field [0][0].events[0].Read.version: want an unsigned integer"},
 		{"dbcop-json", `[[{"events":[{"Write":{"variable":0,"version":null}}],"committed":true}]]`, "events[0].Write.version: want an unsigned integer, and it is not there (missing-field)"},
 		{"dbcop-json", `[[{"events":[{}],"committed":true}]]`, "events[0]: an event is either a Read or a Write (bad-structure)"},
-		{"dbcop-json", `[[{"events":[{"Read":{"variable":0,"version":1}}],"committed":true}]`, "h:1: the JSON ends in the middle (truncated)"},
+		{"dbcop-json", `[[{"events":[{"Read":{"variable":0,"version":1}}],"committed":true}]`, "h:1: the input ends in the middle of the history (truncated)"},
 		{"dbcop-json", `[[{"events":[],"committed":true}]] x`, "something follows the end of the history (bad-structure)"},
-		{"dbcop-json", "[\n[{\"events\":7}]]", "h:2: field [0][0].events: a JSON number does not belong here (wrong-type)"},
-		{"dbcop-json", `[7]`, "h:1: field [0]: want [, not the number 7 (wrong-type)"},
+		{"dbcop-json", "[\n[{\"events\":7}]]", "h:2: field [0][0].events: want the events of a transaction, which are an array, not 7 (wrong-type)"},
+		{"dbcop-json", `[7]`, "h:1: field [0]: want a session, which is an array of transactions, not 7 (wrong-type)"},
 		{"dbcop-json", `[[]]`, "h: the history has no transaction in it (empty-input)"},
 
 		{"dbcop-yaml", "- - events: []\n    success: yes\n", `h:2: field success: want true or false, not "yes" (wrong-type)`},
@@ -214,7 +214,7 @@ func TestForeignRefusals(t *testing.T) {
 		{"dbcop-yaml", "- &a\n  - events: []\n    success: true\n- *a\n", "h:4: want a session, which is a list of transactions (wrong-type)"},
 		{"dbcop-yaml", "[]", "h: the history has no transaction in it (empty-input)"},
 
-		{"timekiller-kv-json", tk, "h:1: the JSON ends in the middle (truncated)"},
+		{"timekiller-kv-json", tk, "h:1: the input ends in the middle of the history (truncated)"},
 		{"timekiller-kv-json", tk + ",\n" + tk[1:] + "]", "h:2: field [1].tid: another transaction has the tid \"1\" too (duplicate-id)"},
 		{"timekiller-kv-json", strings.Replace(tk, `"l":2`, `"l":0`, 1) + "]", "h:1: field [0].cts: transaction 1 commits before it starts (time-backwards)"},
 		{"timekiller-kv-json", strings.Replace(tk, `"p":1`, `"p":1.5`, 1) + "]", "field [0].sts.p: want an integer, not 1.5 (wrong-type)"},
@@ -227,7 +227,7 @@ func TestForeignRefusals(t *testing.T) {
 		{"timekiller-kv-json", strings.Replace(tk, `"k":1`, `"k":[1]`, 1) + "]", "field [0].ops[0].k: want a name or an integer, not [1] (wrong-type)"},
 		{"timekiller-kv-json", strings.Replace(tk, `"sid":1`, `"sid":null`, 1) + "]", "field [0].sid: want a value, and it is not there (missing-field)"},
 		{"timekiller-kv-json", "[]", "h: the history has no transaction in it (empty-input)"},
-		{"timekiller-kv-json", "[{]", "h:1: field [0]: this is no JSON"},
+		{"timekiller-kv-json", "[{]", "h:1: field [0]: ']' closes nothing that is open"},
 	} {
 		hs, err := Read("h", strings.NewReader(c.in), Options{Format: c.format})
 		if err == nil {

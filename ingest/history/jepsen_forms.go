@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -18,19 +19,24 @@ import (
 // forms reads the outermost values of a text of EDN or JSON, one by one: a file is a sequence of them, or one list or
 // vector of them, which may be larger than memory. Size and nesting of each are bounded. A value is one of: nil, bool,
 // int64, json.Number (what is no plain integer, as it is written: nothing of it is lost), string, rune (a character),
-// keyword, symbol, tag, []any (a list or vector), set, mapping.
+// keyword, symbol, tag, []any (a list or vector), set, mapping. Of JSON that is built otherwise, begin and elements
+// read what is inside its lists one by one.
 type forms struct {
 	in           *input
 	r            io.ByteReader
 	json         bool
-	single       bool // a list is a form itself, not a list of forms
-	ahead        int  // the byte to come, if it was looked at; else -1
+	what         string // a form is
+	single       bool   // a list is a form itself, not a list of forms
+	ahead        int    // the byte to come, if it was looked at; else -1
 	line, offset int64
 	inside       byte // what closes the list that the forms stand in; 0 if none is open
 	form         struct{ line, offset int64 }
-	text         []byte         // of the string or word at hand
+	text         []byte // of the string or word at hand
+	raw          []byte // all that was read since begin, if keep
+	keep         bool
 	words        map[string]any // what words say that came before, up to wordsMax of them
-	err          error          // the first: nothing is taken after it
+	strings      map[string]string
+	err          error // the first: nothing is taken after it
 }
 
 type (
@@ -56,21 +62,26 @@ const (
 )
 
 func newForms(in *input, r io.ByteReader, json bool) *forms {
-	return &forms{in: in, r: r, json: json, ahead: -1, line: 1, words: map[string]any{}}
+	return &forms{in: in, r: r, json: json, what: "operation", ahead: -1, line: 1, words: map[string]any{}, strings: map[string]string{}}
 }
 
 func (s *forms) fail(r reject.Reason, format string, args ...any) {
+	s.refuse(reject.New(r, format, args...))
+}
+
+// refuse notes what is wrong with what was read last.
+func (s *forms) refuse(e *reject.Error) {
 	if s.err == nil {
-		s.err = s.in.at(reject.New(r, format, args...), s.line, s.offset)
+		s.err = s.in.at(e, s.line, s.offset)
 	}
 }
 
 // bad refuses what is not in the notation.
 func (s *forms) bad(format string, args ...any) {
 	if s.json {
-		s.fail(reject.BadJSON, "the operation is not JSON: "+format, args...)
+		s.fail(reject.BadJSON, "the "+s.what+" is not JSON: "+format, args...)
 	} else {
-		s.fail(reject.BadStructure, "the operation is not EDN: "+format, args...)
+		s.fail(reject.BadStructure, "the "+s.what+" is not EDN: "+format, args...)
 	}
 }
 
@@ -93,6 +104,9 @@ func (s *forms) skip() {
 	if s.offset++; s.ahead == '\n' {
 		s.line++
 	}
+	if s.keep {
+		s.raw = append(s.raw, byte(s.ahead))
+	}
 	s.ahead = -1
 }
 
@@ -101,9 +115,9 @@ func (s *forms) need() byte {
 	c, ok := s.peek()
 	switch {
 	case !ok:
-		s.fail(reject.Truncated, "the input ends in the middle of an operation")
+		s.fail(reject.Truncated, "the input ends in the middle of the %s", s.what)
 	case s.offset-s.form.offset >= int64(s.in.opt.RecordMax):
-		s.fail(reject.TooLarge, "the operation has more than %d bytes, the limit of a record", s.in.opt.RecordMax)
+		s.fail(reject.TooLarge, "the %s has more than %d bytes, the limit of a record", s.what, s.in.opt.RecordMax)
 	}
 	return c
 }
@@ -130,10 +144,62 @@ func (s *forms) next() (any, error) {
 			s.skip()
 			continue
 		}
-		s.form.line, s.form.offset = s.line, s.offset
+		s.begin()
 		if v, ok := s.value(0); ok || s.err != nil {
 			return v, s.err
 		}
+	}
+}
+
+// begin begins a form with the byte to come.
+func (s *forms) begin() {
+	s.form.line, s.form.offset = s.line, s.offset
+	s.raw = s.raw[:0]
+}
+
+// elements has take read what stands in a list of JSON, one after the other. what says what the list is of.
+func (s *forms) elements(what string, take func(i int)) {
+	if s.first() != '[' {
+		v, _ := s.value(0)
+		s.fail(reject.WrongType, "want %s, not %.60s", what, appendText(nil, v))
+		return
+	}
+	s.skip()
+	for i := 0; ; i++ {
+		s.begin()
+		if !s.another(']', separator('[', i)) {
+			return
+		}
+		take(i)
+		s.under(fmt.Sprintf("[%d]", i))
+	}
+}
+
+// first is the first byte behind blanks, which has to come.
+func (s *forms) first() byte {
+	for {
+		if c, ok := s.peek(); !ok || c > ' ' && (s.offset >= int64(len(byteOrderMark)) || c != byteOrderMark[s.offset]) {
+			return s.need()
+		}
+		s.skip()
+	}
+}
+
+// end makes sure that nothing follows.
+func (s *forms) end() {
+	for c, ok := s.peek(); ok; c, ok = s.peek() {
+		if c > ' ' {
+			s.fail(reject.BadStructure, "something follows the end of the history")
+			return
+		}
+		s.skip()
+	}
+}
+
+// under says in what the thing is that is wrong, if something is and it has a place.
+func (s *forms) under(name string) {
+	if e := reject.From(s.err); e != nil && e.Pos.Line > 0 {
+		e.Under(name)
 	}
 }
 
@@ -143,7 +209,7 @@ func (s *forms) value(depth int) (v any, ok bool) {
 	switch {
 	case s.err != nil:
 	case depth > formDepthMax:
-		s.fail(reject.TooDeep, "the operation nests more than %d lists, maps or tags", formDepthMax)
+		s.fail(reject.TooDeep, "the %s nests more than %d lists, maps or tags", s.what, formDepthMax)
 	case strings.IndexByte(")]}", c) >= 0:
 		s.fail(reject.BadStructure, "%q closes nothing that is open", c)
 	case c == '"':
@@ -196,14 +262,22 @@ func separator(opened byte, n int) byte {
 
 // more reads the next value inside another, unless its end comes before.
 func (s *forms) more(depth int, end, before byte) (v any, ok bool) {
-	for !ok && s.err == nil {
+	for !ok && s.another(end, before) {
+		v, ok = s.value(depth + 1)
+	}
+	return v, ok
+}
+
+// another goes on to the next value inside another, behind what JSON has before it; false: the end came before.
+func (s *forms) another(end, before byte) bool {
+	for s.err == nil {
 		switch c := s.need(); {
 		case s.err != nil:
 		case c <= ' ' || c == ',' && !s.json:
 			s.skip()
 		case c == end:
 			s.skip()
-			return nil, false
+			return false
 		case s.json && before != 0:
 			if c != before {
 				s.bad("want %q, not %q", before, c)
@@ -211,10 +285,10 @@ func (s *forms) more(depth int, end, before byte) (v any, ok bool) {
 			s.skip()
 			before, end = 0, 0
 		default:
-			v, ok = s.value(depth + 1)
+			return true
 		}
 	}
-	return v, ok
+	return false
 }
 
 // pairs reads a map. Of JSON, which has no other way to write them, keys that are integers are numbers.
@@ -369,7 +443,14 @@ func (s *forms) str(regex bool) string {
 		switch {
 		case c == '"':
 			if plain && utf8.Valid(s.text) {
-				return string(s.text[1:])
+				if text, known := s.strings[string(s.text[1:])]; known {
+					return text
+				}
+				text := string(s.text[1:])
+				if len(s.strings) < wordsMax {
+					s.strings[text] = text
+				}
+				return text
 			}
 			text, err := unquoted(append(s.text, c))
 			if err != nil {

@@ -173,10 +173,10 @@ func TestOperationErrors(t *testing.T) {
 		name, format, in string
 		want             string
 	}{
-		{"cut map", jepsenEDN, good + "{:type :ok, ", "h:2: the input ends in the middle of an operation (truncated)"},
-		{"cut string", jepsenEDN, good + `{:type "ok`, "h:2: the input ends in the middle of an operation (truncated)"},
+		{"cut map", jepsenEDN, good + "{:type :ok, ", "h:2: the input ends in the middle of the operation (truncated)"},
+		{"cut string", jepsenEDN, good + `{:type "ok`, "h:2: the input ends in the middle of the operation (truncated)"},
 		{"cut list", jepsenEDN, "[" + good, "h:2: the input ends before the list of operations does (truncated)"},
-		{"cut tag", jepsenEDN, good + "#jepsen.history.Op", "h:2: the input ends in the middle of an operation (truncated)"},
+		{"cut tag", jepsenEDN, good + "#jepsen.history.Op", "h:2: the input ends in the middle of the operation (truncated)"},
 		{"other bracket", jepsenEDN, good + "{:type :ok]", `h:2: ']' closes nothing that is open (bad-structure)`},
 		{"more brackets", jepsenEDN, good + "}", `h:2: '}' closes nothing that is open (bad-structure)`},
 		{"deep", jepsenEDN, good + "{:value " + strings.Repeat("[", 100_000), "h:2: the operation nests more than 72 lists, maps or tags (too-deep)"},
@@ -214,7 +214,7 @@ func TestOperationErrors(t *testing.T) {
 		{"etcd process", porcupineLog, etcd("x\t:ok\t:write\t3"), "h:2: field :process: want an integer or :nemesis"},
 		{"etcd type", porcupineLog, etcd("0\t:done\t:write\t3"), "h:2: field :type: want :invoke, :ok, :fail or :info"},
 		{"etcd value", porcupineLog, etcd("0\t:ok\t:write\t3 4"), `h:2: want one EDN value, not "3 4" (bad-structure)`},
-		{"etcd cut value", porcupineLog, etcd("0\t:ok\t:cas\t[3"), `h:2: the input ends in the middle of an operation (truncated)`},
+		{"etcd cut value", porcupineLog, etcd("0\t:ok\t:cas\t[3"), `h:2: the input ends in the middle of the operation (truncated)`},
 		{"etcd short", porcupineLog, etcd("0\t:ok"), "h:2: want process, type, function and value behind"},
 		{"etcd other text", porcupineLog, etcd("0\t:ok\t:write\t3\nabc"), `h:3: want a line of a log, INFO  jepsen.util - 3 :invoke :read nil, not "abc" (foreign-bytes)`},
 		{"etcd long", porcupineLog, etcd("0\t:ok\t:write\t3\n" + strings.Repeat("x", 2<<20)), "h:3: the line has more than 1048576 bytes, the limit of a record (too-large)"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -101,7 +102,7 @@ func looksTimekillerList(head []byte) bool { return timekillerShape(head) == tim
 
 type timekiller struct {
 	builder
-	*jsonInput
+	*forms
 	decoder *codec.Decoder
 	format  string // "" as long as it is open which it is
 	txns    []record.Transaction
@@ -114,27 +115,20 @@ func readTimekillerKV(in *input) ([]History, error)   { return readTimekiller(in
 func readTimekillerList(in *input) ([]History, error) { return readTimekiller(in, timekillerList) }
 
 func readTimekiller(in *input, format string) ([]History, error) {
-	j, err := newJSON(in)
-	if err != nil {
-		return nil, err
-	}
-	k := &timekiller{builder: newBuilder(), jsonInput: j, decoder: codec.New(codec.Options{}), format: format,
-		ids:  map[string]bool{},
-		seqs: map[string]int{}}
+	k := &timekiller{builder: newBuilder(), forms: newForms(in, in.r, true), decoder: codec.New(codec.Options{}),
+		format: format, ids: map[string]bool{}, seqs: map[string]int{}}
 	if in.opt.Format == Auto && format == timekillerKV {
 		k.format = "" // the head had no list in it; what follows may
 	}
-	k.open('[')
-	for i := 0; k.more(); i++ {
-		var raw json.RawMessage
-		if k.piece(&raw) {
-			k.transaction(raw)
+	k.what = "history"
+	k.keep = true
+	k.elements("an array of transactions", func(int) {
+		if _, ok := k.forms.value(0); ok {
+			k.transaction(bytes.TrimLeft(k.raw, ", \t\r\n"))
 		}
-		k.underIndex(i)
-		k.lineAt(k.InputOffset()) // so that no more line breaks are kept than needed
-	}
-	if k.end(); k.bad != nil {
-		return nil, k.bad
+	})
+	if k.end(); k.err != nil {
+		return nil, k.err
 	}
 	k.rank()
 	k.format = cmp.Or(k.format, format)
@@ -147,28 +141,27 @@ func readTimekiller(in *input, format string) ([]History, error) {
 var timekillerForm = codec.TimeKiller(1)
 
 // transaction takes in one element of the array.
-func (k *timekiller) transaction(raw json.RawMessage) {
+func (k *timekiller) transaction(raw []byte) {
 	v, err := k.decoder.Value(raw)
 	if err != nil {
-		k.fail(reject.From(err))
+		k.refuse(reject.From(err))
 		return
 	}
 	var t record.Transaction
 	start, commit, bad := timekillerForm.Record(v, &t)
 	switch {
 	case bad != nil:
-		k.fail(bad)
+		k.refuse(bad)
 		return
 	case k.ids[t.ID]:
-		k.fail(reject.In("tid", reject.DuplicateID, "another transaction has the tid %.80q too", t.ID))
+		k.refuse(reject.In("tid", reject.DuplicateID, "another transaction has the tid %.80q too", t.ID))
 	case compare(start, commit) > 0:
-		k.fail(reject.In("cts", reject.TimeBackwards, "transaction %.80s commits before it starts", t.ID))
+		k.refuse(reject.In("cts", reject.TimeBackwards, "transaction %.80s commits before it starts", t.ID))
 	}
 	k.ops = k.ops[:0]
-	for i := 0; i < len(t.Ops) && k.bad == nil; i++ {
+	for i := 0; i < len(t.Ops) && k.err == nil; i++ {
 		k.operation(t.Ops[i])
-		k.underIndex(i)
-		k.under("ops")
+		k.under(fmt.Sprintf("ops[%d]", i))
 	}
 	id, session := strings.Clone(t.ID), k.intern(t.Session)
 	k.ids[id] = true
@@ -185,7 +178,7 @@ func compare(c, d codec.Timestamp) int { return cmp.Or(cmp.Compare(c.P, d.P), cm
 func (k *timekiller) settle(format, field, what string) {
 	k.format = cmp.Or(k.format, format)
 	if k.format != format {
-		k.fail(reject.In(field, reject.BadStructure, "%s does not belong into %s: the history is of %s", what, k.format,
+		k.refuse(reject.In(field, reject.BadStructure, "%s does not belong into %s: the history is of %s", what, k.format,
 			format))
 	}
 }
