@@ -531,7 +531,7 @@ func (s *segments) replay(all []fed, hd *header) error {
 	ticks, told := hd.Ticks, hd.Told
 	tell := func() {
 		for ; len(told) > 0 && told[0].After <= len(s.ticks); told = told[1:] {
-			s.hide(told[0].From, told[0].To)
+			s.missing(told[0].From, told[0].To)
 		}
 	}
 	for i := hd.Overlap; ; i++ {

@@ -56,7 +56,7 @@ func (h *History) takeHead(e *Entry, b *decode.Batch) {
 		*p |= caught
 	}
 	if to := h.order.Reach(); h.open > 0 && to != noTime {
-		h.segs.hide(noTime, to)
+		h.segs.missing(noTime, to)
 	}
 }
 
@@ -72,7 +72,7 @@ func (h *History) endHeads(partition int, e *Entry) {
 	if !all && h.heads[partition]&open == 0 {
 		return
 	}
-	h.segs.hide(noTime, after(end, int64(h.cfg.Order.Lateness), int64(h.cfg.MaxSkew)))
+	h.segs.missing(noTime, after(end, int64(h.cfg.Order.Lateness), int64(h.cfg.MaxSkew)))
 	for i := range h.heads {
 		if p := &h.heads[i]; *p&open != 0 && (all || i == partition) {
 			*p &^= open

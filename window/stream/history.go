@@ -206,7 +206,7 @@ func (h *History) Take(e *Entry) {
 		h.missed = n
 		h.lose(Loss{Why: LostPartition}, from, h.order.Reach())
 	} else if goesOn {
-		h.segs.hide(from, h.order.Reach())
+		h.segs.missing(from, h.order.Reach())
 		h.segs.whole.lost(LostPartition, from, h.order.Reach())
 	}
 }
@@ -267,7 +267,7 @@ func (h *History) takeBatch(e *Entry, b *decode.Batch) {
 // takeLosses notes what is missing among the records of a batch that was taken.
 func (h *History) takeLosses(b *decode.Batch) {
 	if b.Midst { // who wrote what is read may be in front of it
-		h.segs.loseAll()
+		h.segs.becomePartial()
 	}
 	if len(b.Gaps) > 0 {
 		h.loseNow(Loss{Why: LostRecords, From: b.Gaps[0].From, To: b.Gaps[len(b.Gaps)-1].To})
@@ -333,13 +333,13 @@ func before(at, much int64) int64 {
 // lose notes that a write of this history may have been missed, which belongs
 // between two times.
 func (h *History) lose(l Loss, from, to int64) {
-	h.segs.hide(from, to)
-	h.note(l, from, to)
-	h.segs.loseAll()
+	h.segs.missing(from, to)
+	h.noteLoss(l, from, to)
+	h.segs.becomePartial()
 }
 
-// note has a loss counted and told, and the stretches between two times be partial for it.
-func (h *History) note(l Loss, from, to int64) {
+// noteLoss has a loss counted and told, and the stretches between two times be partial for it.
+func (h *History) noteLoss(l Loss, from, to int64) {
 	h.segs.whole.lost(l.Why, from, to)
 	h.segs.stats.Losses[l.Why]++
 	if len(h.losses) < lossesMax {
@@ -493,7 +493,7 @@ func (h *History) release(r *order.Release) {
 		panic(fmt.Sprintf("stream: %v: can't happen, because blocks are held until their records have left", err))
 	}
 	if r.Misnumbered { // no write is missing: only what the session's order would show
-		h.note(Loss{Why: LostNumber, Session: r.Own, ID: strings.Clone(t.ID)}, r.Key, r.Key)
+		h.noteLoss(Loss{Why: LostNumber, Session: r.Own, ID: strings.Clone(t.ID)}, r.Key, r.Key)
 	}
 	if !r.Loses() {
 		h.segs.step(t, f)
@@ -501,7 +501,7 @@ func (h *History) release(r *order.Release) {
 	}
 	around := lossesAround(r, t, h.segs.cutter.Seen(r.Session))
 	for _, x := range around { // the step may tick
-		h.segs.hide(x.from, x.to)
+		h.segs.missing(x.from, x.to)
 	}
 	h.segs.step(t, f)
 	for _, x := range around {

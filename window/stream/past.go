@@ -27,7 +27,7 @@ func (s *segments) meetAll(t *record.Transaction, keys []version.Key) {
 			continue
 		}
 		s.met.set(keys[i])
-		s.lose(t.Ops[i].Key)
+		s.loseKey(t.Ops[i].Key)
 		s.fresh = append(s.fresh, t.Ops[i].Key)
 	}
 	if !s.lazy || len(s.fresh) == 0 {

@@ -382,8 +382,8 @@ func keyless(o *record.Op) bool {
 	return o.Kind == record.PredicateRead || o.Kind == record.PredicateWrite
 }
 
-// lose tells the engine of what is forgotten of a key.
-func (s *segments) lose(key string) {
+// loseKey tells the engine of what is forgotten of a key.
+func (s *segments) loseKey(key string) {
 	const both = frontier.Written | frontier.Appended
 	if st := s.front.State(key); st&frontier.Lossy != 0 || st&both == both || st&frontier.Repeated != 0 {
 		s.engine.Lose(key, st&both == both || st&frontier.Repeated != 0)
@@ -1102,7 +1102,7 @@ func (s *segments) seed(t *record.Transaction) {
 		if s.met.has(number) {
 			continue
 		}
-		s.lose(key)
+		s.loseKey(key)
 		if s.lazy {
 			// Its versions are taken when a record touches it, perhaps never: what waits for
 			// one of them until then has not come out of thin air.
@@ -1115,9 +1115,9 @@ func (s *segments) seed(t *record.Transaction) {
 	s.engine.Step(t, t.End)
 }
 
-// hide says that a record may be missing which belongs between two times, before anything more
+// missing says that a record may be missing which belongs between two times, before anything more
 // is concluded.
-func (s *segments) hide(from, to int64) {
+func (s *segments) missing(from, to int64) {
 	// A read waits so long for its writer that a shorter time without losses is none.
 	x, near := incremental.Span{From: from, To: to}, int64(s.cfg.MaxTransaction)
 	s.lost = s.lost.Add(x, near)
@@ -1131,9 +1131,9 @@ func (s *segments) hide(from, to int64) {
 	s.told = append(s.told, toldLoss{len(s.ticks), x})
 }
 
-// loseAll says that any key may have lost a write: from now on coverage is
+// becomePartial says that any key may have lost a write: from now on coverage is
 // partial.
-func (s *segments) loseAll() {
+func (s *segments) becomePartial() {
 	if s.complete {
 		s.solve(noTime) // nothing is concluded from absence any more
 		s.complete = false
