@@ -3,6 +3,7 @@ package predicate_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -375,7 +376,8 @@ func TestRunning(t *testing.T) {
 					}
 				}
 			}
-			r := predicate.NewRunning(rules, predicate.Unasked{}, func() bool { return false })
+			r := predicate.NewRunning(rules, nil, func() bool { return false })
+			var added []int
 			holds, behind := true, rand.New(rand.NewPCG(uint64(broken), 1))
 			for i := range txns {
 				if err := r.Meet(&txns[i]); err != nil {
@@ -383,14 +385,37 @@ func TestRunning(t *testing.T) {
 				}
 			}
 			for i := range txns {
-				if err := r.Add(&txns[i]); err != nil {
+				if err := r.Add(&txns[i], predicate.Came{At: int64(i)}); err != nil {
 					t.Fatal(err)
 				}
+				added = append(added, i)
 				if behind.IntN(40) == 0 && holds {
-					holds = r.Extend(func(t int) bool { return t < i-300 }, false)
+					holds = r.Extend(int64(i-300), false)
+				}
+				if behind.IntN(900) == 0 && holds { // another goes on
+					if holds = r.Extend(int64(i-300), true); !holds {
+						break
+					}
+					next := predicate.NewRunning(rules, nil, func() bool { return false })
+					rows := r.Rows()
+					if err := next.Begin(&rows); err != nil {
+						t.Fatal(err)
+					}
+					var left []int
+					for n, of := range added {
+						is, hasStarted := r.Placed(n)
+						if is {
+							continue
+						}
+						if err := next.Add(&txns[of], predicate.Came{At: int64(of), Started: hasStarted}); err != nil {
+							t.Fatal(err)
+						}
+						left = append(left, of)
+					}
+					r, added = next, left
 				}
 			}
-			if holds = holds && r.Extend(nil, true) && r.Holds(); holds != (broken == 0) {
+			if holds = holds && r.Extend(math.MaxInt64, true) && r.Holds(); holds != (broken == 0) {
 				t.Errorf("%+v, with %d rows taken out: it holds: %v", c, broken, holds)
 			}
 		}

@@ -3,6 +3,8 @@ package predicate
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -13,13 +15,14 @@ import (
 // it comes, and forgotten once others are far behind it in the order; what stays is what the tables hold. It is for one
 // goroutine.
 //
-//	Add, Add, …   Extend      Add, …   Extend   …   Holds
+//	Begin   Add, Add, …   Extend      Add, …   Extend   …   Holds
 //
 // The order is found as if all had been there at once, and what is found of it is looked at once more, statement by
-// statement, by an execution that is behind (check).
+// statement, by an execution that is behind (check). Where it has ended another one may go on from what it left (Rows).
 type Running struct {
 	h       *History
 	s       *search
+	came    []Came
 	done    int // of the transactions, how many statements are understood
 	checked *walk
 	at      int       // how much of the order that has executed
@@ -28,12 +31,21 @@ type Running struct {
 	broken  bool
 }
 
-// NewRunning begins an order that keeps rules, in which what unasked has was not read. stop is asked often, as Read has
-// it.
-func NewRunning(rules Rules, unasked Unasked, stop func() bool) *Running {
-	h := newHistory(unasked, stop)
-	h.comes = true
-	return &Running{h: h, s: newSearch(h, rules), checked: h.walk()}
+// Came is what is known of a transaction besides what it did.
+type Came struct {
+	At      int64 // its place among the others; who is behind another may have run beside it
+	Unasked bool  // nothing that it read
+	Started bool  // it had found what it found when an order ended of which this one goes on: see Placed
+}
+
+// NewRunning begins an order that keeps rules, in which nothing was read of the keys that unasked has; nil: none. stop
+// is asked often, as Read has it.
+func NewRunning(rules Rules, unasked func(key string) bool, stop func() bool) *Running {
+	r := &Running{}
+	r.h = newHistory(Unasked{Key: unasked, Txn: func(t int) bool { return r.came[t].Unasked }}, stop)
+	r.h.comes = true
+	r.s, r.checked = newSearch(r.h, rules), r.h.walk()
+	return r
 }
 
 // Meet learns which tables have predicates, of a transaction that will be added: rows that are written before anybody
@@ -44,15 +56,62 @@ func (r *Running) Meet(t *record.Transaction) error {
 			return err
 		}
 	}
-	if r.h.Unread != nil {
-		return r.h.Unread
+	return r.h.Unread
+}
+
+// Begin has tables hold what Rows gave. It comes before all others.
+func (r *Running) Begin(rows *record.Transaction) error {
+	if err := r.Meet(rows); err != nil {
+		return err
+	}
+	var acts []act
+	for i := range rows.Ops {
+		if isPredicate(&rows.Ops[i]) {
+			continue
+		}
+		if err := r.h.findRows(rows, i, &acts); err != nil {
+			return err
+		}
+	}
+	for _, w := range []*walk{r.s.w, r.checked} {
+		w.grow()
+		for row, v := range writes(acts) {
+			w.put(row, v)
+		}
+	}
+	for row, v := range writes(acts) {
+		row.wrote(v)
 	}
 	return nil
 }
 
+// Rows are what the rows of its tables hold, once it has ended: a transaction that would write them, and names the
+// tables.
+func (r *Running) Rows() (out record.Transaction) {
+	r.checked.grow()
+	out = record.Transaction{ID: "rows", Status: record.Committed}
+	for _, name := range slices.Sorted(maps.Keys(r.h.tables)) {
+		out.Ops = append(out.Ops, record.Op{Kind: record.PredicateRead, Key: name, Where: "false",
+			Value: record.ObjectOf(nil)})
+		for _, row := range r.h.tables[name].rows {
+			if v := r.checked.held(row); v != nil {
+				out.Ops = append(out.Ops, record.Op{Kind: record.Write, Key: row.key, Value: v.value})
+			}
+		}
+	}
+	return out
+}
+
+// Placed tells of the transaction that was added as the t-th, once it has ended, whether it is in the order, or needs
+// not be as it was aborted, and if not whether it has found what it found.
+func (r *Running) Placed(t int) (is, hasStarted bool) {
+	x := &r.s.txns[t]
+	return x.isDone || r.h.Txns[t].Status == record.Aborted, x.at != none && r.started[t] == x.at
+}
+
 // Add adds a transaction behind the others. It is an error if only the whole can be judged: there is something else
 // than rows of tables with predicates, or what predicate writes made is not said by the records. O(size of the record).
-func (r *Running) Add(t *record.Transaction) error {
+func (r *Running) Add(t *record.Transaction, came Came) error {
 	if err := r.Meet(t); err != nil {
 		return err
 	}
@@ -79,15 +138,15 @@ func (r *Running) Add(t *record.Transaction) error {
 			st.op = &record.Op{Kind: st.op.Kind}
 		}
 	}
-	h.Txns, h.acts = append(h.Txns, x), append(h.acts, acts)
+	h.Txns, h.acts, r.came = append(h.Txns, x), append(h.acts, acts), append(r.came, came)
 	return nil
 }
 
-// Extend goes on with the order until the transaction that ended first of those that are not in it is not decided:
-// somebody may still come who ran beside it. nil: nobody comes any more. Unless it ends, it stops some transactions
-// before that; if it ends, none is added any more, and all of the order is looked at once more. false: no order goes on,
-// as far as was looked, or what there is can't be judged; and so it stays.
-func (r *Running) Extend(isDecided func(t int) bool, ends bool) bool {
+// Extend goes on with the order until the transaction that ended first of those that are not in it came at undecided or
+// later: somebody may still come who ran beside it. Unless it ends, it stops some transactions before that; if it ends,
+// none is added any more, and all of the order is looked at once more. false: no order goes on, as far as was looked, or
+// what there is can't be judged; and so it stays.
+func (r *Running) Extend(undecided int64, ends bool) bool {
 	if r.broken || r.at > r.s.floor { // it has ended: what has executed can't be taken back
 		return false
 	}
@@ -105,7 +164,19 @@ func (r *Running) Extend(isDecided func(t int) bool, ends bool) bool {
 			r.h.acts[r.done] = nil
 		}
 	}
+	known := len(r.started)
 	r.s.extend()
+	r.started = append(r.started, slices.Repeat([]int32{none}, len(r.s.txns)-known)...)
+	for t := known; t < len(r.started); t++ {
+		if r.came[t].Started && r.s.rules.Starts {
+			r.s.txns[t].ats, r.started[t] = []int32{0}, 0
+			r.s.starts(int32(t), 0)
+		}
+	}
+	isDecided := func(t int) bool { return r.came[t].At < undecided }
+	if undecided == math.MaxInt64 { // nobody comes any more
+		isDecided = nil
+	}
 	r.broken = !r.s.run(isDecided, ends)
 	to := r.s.floor
 	if ends {
@@ -125,11 +196,10 @@ func (r *Running) check(to int) bool {
 	}
 	s, w := r.s, r.checked
 	w.grow()
-	r.started = append(r.started, slices.Repeat([]int32{none}, len(s.txns)-len(r.started))...)
 	starting := make([][]verdict.TxnID, to-r.at)
 	if s.rules.Starts {
 		note := func(t int32) {
-			if ats := s.txns[t].ats; len(ats) > 0 {
+			if ats := s.txns[t].ats; len(ats) > 0 && ats[len(ats)-1] != r.started[t] {
 				if at := int(ats[len(ats)-1]) - r.at; at >= 0 && at < len(starting) {
 					starting[at] = append(starting[at], verdict.TxnID(t))
 				}

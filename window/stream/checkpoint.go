@@ -28,7 +28,7 @@ import (
 //	sections, one after the other:
 //	    header            JSON
 //	    order, cutter, frontier    as these packages have it
-//	    seeds             a packed block
+//	    seeds, rows       packed blocks: what an order of predicates has made of rows is a transaction
 //	    fed               their number; for each the difference of its ref from the one before, that of its time, and its flags
 //	    adopted           their number; for each the difference of its ref from the one before; a packed block
 //	the sections' lengths 8 bytes each
@@ -40,7 +40,7 @@ import (
 
 // form is another number whenever anything in a checkpoint is written in another way, be it by order, segment or
 // frontier: a history of which the checkpoint has another form is judged anew from its records.
-const form = 2
+const form = 3
 
 // The sections.
 const (
@@ -49,6 +49,7 @@ const (
 	sectionCutter
 	sectionFrontier
 	sectionSeeds
+	sectionRows
 	sectionFed
 	sectionAdopted
 	sections
@@ -72,6 +73,7 @@ type header struct {
 	Headed   bool            `json:",omitempty"`
 
 	Complete, Unique, Attempts, Listed, Lazy bool
+	Since                                    bool
 	BornUnique, BornAttempts                 bool
 	ListedSince                              bool               // Listed, but not when the engine was made
 	Lost, BornLost                           incremental.Losses `json:",omitempty"`
@@ -143,7 +145,7 @@ func (h *History) WriteCheckpoint(to io.Writer) (size int, err error) {
 	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples,
 		Heads: h.heads, Headed: h.headed,
 		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy,
-		BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
+		Since: s.since, BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
 		Lost: s.lost, BornLost: s.born.lost, Told: s.told, Due: s.due, Number: s.number, Looked: s.looked, Newest: s.newest,
 		Stats: s.stats, Before: s.before, Whole: s.whole}
 	for r, name := range h.held.sessions {
@@ -195,7 +197,11 @@ func (h *History) WriteCheckpoint(to io.Writer) (size int, err error) {
 		case sectionFrontier:
 			err = s.front.Snapshot(w)
 		case sectionSeeds:
-			b = marshalSeeds(s.seeds)
+			b = marshalAll(s.seeds)
+		case sectionRows:
+			if len(s.rows.Ops) > 0 {
+				b = marshalAll([]record.Transaction{s.rows})
+			}
 		case sectionFed:
 			c := wire.Coder{}
 			codeFed(&c, &own)
@@ -215,15 +221,29 @@ func (h *History) WriteCheckpoint(to io.Writer) (size int, err error) {
 	return w.size, err
 }
 
-func marshalSeeds(seeds []record.Transaction) []byte {
-	if len(seeds) == 0 {
+func marshalAll(txns []record.Transaction) []byte {
+	if len(txns) == 0 {
 		return nil
 	}
 	var c packed.Chunk
-	for i := range seeds {
-		c.Add(&seeds[i])
+	for i := range txns {
+		c.Add(&txns[i])
 	}
 	return c.Seal().Marshal(nil)
+}
+
+func unmarshalAll(b []byte) (out []record.Transaction, err error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	block, err := packed.Unmarshal(b)
+	if err != nil {
+		return nil, err
+	}
+	for i := range block.Len() {
+		out = append(out, block.Copy(i))
+	}
+	return out, nil
 }
 
 // refs are those of all records that are referred to in entries below limit, sorted.
@@ -321,7 +341,7 @@ func codeFed(c *wire.Coder, all *[]fed) {
 		if c.Reading {
 			f.ref, f.at = last.ref+ref(r), last.at+at
 		}
-		if last = *f; f.flags&^(timesDropped|detached|toldOf) != 0 {
+		if last = *f; f.flags&^(timesDropped|detached|toldOf|ordered|started) != 0 {
 			c.Fail()
 		}
 	})
@@ -496,7 +516,7 @@ func (h *History) remember(l *loader) {
 func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte) (*segments, error) {
 	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, attempts: hd.BornAttempts,
 		listed: hd.Listed && !hd.ListedSince, lazy: hd.Lazy,
-		number: hd.Number, newest: hd.Newest, before: hd.Before, lost: slices.Clone(hd.BornLost)}
+		since: hd.Since, number: hd.Number, newest: hd.Newest, before: hd.Before, lost: slices.Clone(hd.BornLost)}
 	var err error
 	if s.cutter, err = segment.Restore(cfg.cutter(), parts[sectionCutter]); err != nil {
 		return nil, err
@@ -504,14 +524,15 @@ func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte)
 	if s.front, err = frontier.Restore(cfg.frontier(), parts[sectionFrontier]); err != nil {
 		return nil, err
 	}
-	if b := parts[sectionSeeds]; len(b) > 0 {
-		block, err := packed.Unmarshal(b)
-		if err != nil {
-			return nil, err
-		}
-		for i := range block.Len() {
-			s.seeds = append(s.seeds, block.Copy(i))
-		}
+	if s.seeds, err = unmarshalAll(parts[sectionSeeds]); err != nil {
+		return nil, err
+	}
+	rows, err := unmarshalAll(parts[sectionRows])
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > 0 {
+		s.rows = rows[0]
 	}
 	for i, r := range hd.Past {
 		if i < len(cfg.Levels) {

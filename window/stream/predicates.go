@@ -31,7 +31,8 @@ const lookMost = DefaultSegment
 
 // hasPredicates tells whether the segment has predicates that can be judged.
 func (s *segments) hasPredicates() bool {
-	return s.cfg.Predicates != nil && s.engine.Predicates() && !s.lazy && len(s.lost) == 0
+	return s.cfg.Predicates != nil && len(s.lost) == 0 && (s.engine.Predicates() && !s.lazy ||
+		s.since && (s.engine.Predicates() || len(s.rows.Ops) > 0))
 }
 
 // lookAtTick judges the predicates of the segment if enough of it is decided, or it ends.
@@ -41,7 +42,7 @@ func (s *segments) lookAtTick(ends bool) {
 		return
 	}
 	if n := s.undecidedFrom(); ends || n >= next {
-		if s.looked = n; !s.explained(s.decidedBefore(), ends) {
+		if s.looked = n; !s.explained(s.decidedBefore(), ends) && s.hasPredicates() {
 			s.look(s.decidedBefore(), toldOf, s.cfg.Levels)
 		}
 	}
@@ -66,55 +67,127 @@ func (s *segments) orderRules() (rules predicate.Rules, is bool) {
 // later: then there is nothing to be told. It goes on where it was; where none was found one is looked for again, from
 // the first record on, when there are twice as many. ends: with this the segment does.
 func (s *segments) explained(undecided int64, ends bool) bool {
-	if s.running == nil {
-		rules, is := s.orderRules()
-		if !is || len(s.fed) < s.resumes {
-			return false
-		}
-		s.running, s.added = predicate.NewRunning(rules, predicate.Unasked{Key: s.lossy, Txn: func(t int) bool {
-			i := t - len(s.seeds)
-			return i < 0 || s.fed[i].flags&toldOf != 0
-		}}, s.stopped), 0
-		for i := range s.seeds {
-			if s.running.Meet(&s.seeds[i]) != nil {
-				return s.unexplained()
-			}
-		}
-		for _, f := range s.fed {
-			if t, err := s.source.record(f.ref, f.flags); err != nil || f.flags&base != 0 || s.running.Meet(t) != nil {
-				return s.unexplained()
-			}
-		}
-		for i := range s.seeds {
-			if s.running.Add(&s.seeds[i]) != nil {
-				return s.unexplained()
-			}
-		}
+	if s.running == nil && !s.beginOrder() {
+		return s.unexplained()
 	}
 	for ; s.added < len(s.fed); s.added++ {
 		f := s.fed[s.added]
+		if f.flags&ordered != 0 {
+			continue
+		}
+		came := predicate.Came{At: f.at, Unasked: f.flags&toldOf != 0, Started: f.flags&started != 0}
 		t, err := s.source.record(f.ref, f.flags)
-		if err != nil || f.flags&base != 0 || s.running.Add(t) != nil || s.added%lookLeast == 0 && s.stopped() {
+		if err != nil || f.flags&base != 0 || s.running.Add(t, came) != nil || s.added%lookLeast == 0 && s.stopped() {
 			return s.unexplained()
 		}
 	}
-	isDecided := func(t int) bool {
-		i := t - len(s.seeds)
-		return i < 0 || s.fed[i].at < undecided
+	return s.running.Extend(undecided, ends) || s.unexplained()
+}
+
+// beginOrder begins an order: where one explains all that came before the segment, from what that one left, else from
+// the seeds, and without what is lossy.
+func (s *segments) beginOrder() bool {
+	rules, is := s.orderRules()
+	if !is || len(s.fed) < s.resumes {
+		return false
 	}
-	if undecided == math.MaxInt64 {
-		isDecided = nil
+	seeds, lossy := s.seeds, s.lossy
+	if s.since {
+		seeds, lossy = nil, nil
 	}
-	if !s.running.Extend(isDecided, ends) {
-		return s.unexplained()
+	s.running, s.added = predicate.NewRunning(rules, lossy, s.stopped), 0
+	if s.since && s.running.Begin(&s.rows) != nil {
+		return false
+	}
+	for i := range seeds {
+		if s.running.Meet(&seeds[i]) != nil {
+			return false
+		}
+	}
+	for _, f := range s.fed {
+		if t, err := s.source.record(f.ref, f.flags); err != nil || f.flags&base != 0 || s.running.Meet(t) != nil {
+			return false
+		}
+	}
+	for i := range seeds {
+		if s.running.Add(&seeds[i], predicate.Came{At: math.MinInt64, Unasked: true}) != nil {
+			return false
+		}
 	}
 	return true
 }
 
 // unexplained gives up the order.
 func (s *segments) unexplained() bool {
-	s.running, s.resumes = nil, 2*len(s.fed)
+	if s.running != nil {
+		s.running, s.resumes = nil, 2*len(s.fed)
+	}
+	s.endOrder()
 	return false
+}
+
+// endOrder: from now on no order explains all since the beginning.
+func (s *segments) endOrder() {
+	s.since, s.rows = false, record.Transaction{}
+	for i := range s.fed {
+		s.fed[i].flags &^= ordered | started
+	}
+}
+
+// rowsPart is the part of what an engine may take that rows of tables may, from segment to segment, and rowBytes about
+// what one takes besides its texts.
+const rowsPart, rowBytes = 8, 512
+
+// passOn notes what an order that explains all so far leaves of rows, and which of the overlap, that begins at
+// fed[from], are in it.
+func (s *segments) passOn(from int) {
+	if !s.since {
+		return
+	}
+	if !s.hasPredicates() || s.running == nil && !s.explained(s.decidedBefore(), true) {
+		s.endOrder()
+		return
+	}
+	n := 0
+	for i := range s.fed {
+		f := &s.fed[i]
+		if f.flags&ordered != 0 {
+			continue
+		}
+		f.flags &^= started
+		is, hasStarted := s.running.Placed(n)
+		switch n++; {
+		case is:
+			f.flags |= ordered
+		case hasStarted:
+			f.flags |= started
+		}
+		if i < from && !is {
+			// Somebody of whom it is not known whether he committed did not, for all that was found.
+			if t, err := s.source.record(f.ref, f.flags); err != nil || t.Status == record.Committed {
+				s.endOrder()
+				return
+			}
+		}
+	}
+	s.rows = s.running.Rows()
+	bytes := 0
+	for i := range s.rows.Ops {
+		bytes += rowBytes + len(s.rows.Ops[i].Key) + len(s.rows.Ops[i].Value.Text)
+	}
+	if s.cfg.BytesMax > 0 && bytes > s.cfg.BytesMax/rowsPart {
+		s.endOrder()
+	}
+}
+
+// sinceExplained has no level be open that an order satisfies which explains all since the beginning.
+func (s *segments) sinceExplained(results []verdict.Result) []verdict.Result {
+	for i, r := range results {
+		if s.since && r.Outcome == verdict.Unknown {
+			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Satisfied}
+		}
+	}
+	return results
 }
 
 // lossy tells whether a write of a key may be forgotten.
@@ -180,6 +253,7 @@ func (s *segments) tellPredicates(v verdict.Violation, find Find, found Found) {
 		if i := int(t) - len(s.seeds); i >= 0 && s.fed[i].flags&toldOf == 0 {
 			s.fed[i].flags |= toldOf
 			s.running, news = nil, true
+			s.endOrder()
 		}
 	}
 	results := make([]verdict.Result, len(s.cfg.Levels))
@@ -202,18 +276,13 @@ func (s *segments) tellPredicates(v verdict.Violation, find Find, found Found) {
 // closePredicates judges the predicates of the last segment, once the input has ended, and puts what that says of
 // levels in place of what the engine left open.
 func (s *segments) closePredicates(results []verdict.Result) []verdict.Result {
-	if !s.hasPredicates() {
-		return results
-	}
-	if s.explained(math.MaxInt64, true) && s.running.Holds() {
-		for i := range results {
-			if s.number == 0 && !s.hasFlag(toldOf) && results[i].Outcome == verdict.Unknown {
-				results[i] = verdict.Result{Level: results[i].Level, Outcome: verdict.Satisfied}
-			}
-		}
+	if s.hasPredicates() && s.explained(math.MaxInt64, true) && s.running.Holds() {
 		if s.number > 0 || !s.hasFlag(toldOf) {
-			return results
+			return s.sinceExplained(results)
 		}
+	}
+	if s.endOrder(); !s.hasPredicates() {
+		return results
 	}
 	whole := s.look(math.MaxInt64, toldOf, s.cfg.Levels)
 	if s.number > 0 || whole == nil {

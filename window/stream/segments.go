@@ -61,12 +61,16 @@ type segments struct {
 	// found, and none is looked for before there are so many of fed as resumes says. added is how many of fed it has.
 	running        *predicate.Running
 	added, resumes int
-	weight         weights
-	before         unknown        // what the engine before left open of the overlap
-	met            bits           // keys that the engine was told of, where that matters, by its number
-	fresh          []string       // scratch
-	refs           []frontier.Ref // scratch
-	reads          []int          // scratch
+	// since: an order explains all since the beginning, as far as that was decided when the segment before ended. rows is
+	// what it had made of the rows of tables then, and who is not in it is fed without the flag ordered.
+	since  bool
+	rows   record.Transaction
+	weight weights
+	before unknown        // what the engine before left open of the overlap
+	met    bits           // keys that the engine was told of, where that matters, by its number
+	fresh  []string       // scratch
+	refs   []frontier.Ref // scratch
+	reads  []int          // scratch
 	// awaited are the values that reads of the seeds wait for, by the engine's number of the
 	// key: the least place of such a read in the stream's time.
 	awaited map[version.Key]map[record.Value]int64
@@ -126,6 +130,10 @@ const (
 	detached
 	base   // not from the order: ref is an index of bases
 	toldOf // in an anomaly of predicates that was told
+	// ordered and started are of the order that began before the segment: see segments.since. It is in it, or has found
+	// what it found there.
+	ordered
+	started
 )
 
 // unknown is what the engine before did not know of the overlap when it ended, so that what follows from it
@@ -176,7 +184,7 @@ const perKey = 8
 func newSegments(cfg Config, src source) *segments {
 	s := &segments{cfg: cfg, source: src, complete: cfg.Coverage == record.CoverageComplete, unique: cfg.UniqueValues,
 		attempts: cfg.UniqueAttempts, front: frontier.New(cfg.frontier()),
-		cutter: segment.New(cfg.cutter()), newest: noTime, whole: newStretches()}
+		cutter: segment.New(cfg.cutter()), newest: noTime, whole: newStretches(), since: cfg.Predicates != nil}
 	s.open()
 	s.widenCutter()
 	return s
@@ -688,7 +696,8 @@ func (s *segments) record(id verdict.TxnID) (record.Transaction, bool) {
 // rotate ends the segment and begins the next one.
 func (s *segments) rotate() {
 	cut, from := s.overlap()
-	results := s.engine.Results()
+	s.passOn(from)
+	results := s.sinceExplained(s.engine.Results())
 	for _, r := range results {
 		s.stats.Undecided += uint64(r.Count)
 		s.stats.Unexplained += uint64(r.Unexplained)
@@ -1216,7 +1225,7 @@ func (s *segments) results(last []verdict.Result) []verdict.Result {
 		violations := r.Violations
 		out[i] = joined(s.past[i], r)
 		out[i].Violations = violations
-		if out[i].Outcome == verdict.Satisfied && s.number > 0 {
+		if out[i].Outcome == verdict.Satisfied && s.number > 0 && !s.since {
 			out[i].Outcome, out[i].Reason, out[i].Count, out[i].Order = verdict.Unknown, verdict.Forgotten,
 				int(s.stats.Forgotten), nil
 		}

@@ -14,6 +14,9 @@ const opBytes = 64
 // read or written then.
 const askedTimes = 8
 
+// askedPart is of what part of BytesMax that is in a segment at most where records count alike: one in so many.
+const askedPart = 16
+
 // knownBytes is about what a key that is known takes, by the same measure: its last write, and its part of
 // a checkpoint.
 const knownBytes = 64
@@ -40,16 +43,18 @@ type weights struct {
 
 // weigh is for how many records t counts.
 func (c *Config) weigh(t *record.Transaction) uint32 {
-	bytes := opBytes * len(t.Ops)
+	bytes, asked := opBytes*len(t.Ops), 0
 	for i := range t.Ops {
 		op := &t.Ops[i]
-		value := len(op.Value.Text)
-		if op.Kind == record.PredicateRead || op.Kind == record.PredicateWrite {
-			value *= askedTimes
+		bytes += len(op.Key) + len(op.Value.Text) + len(op.Where)
+		if keyless(op) {
+			asked += len(op.Value.Text)
 		}
-		bytes += len(op.Key) + value + len(op.Where)
 	}
-	return uint32(c.weighs(bytes))
+	if c.Heavy < 0 && c.BytesMax > 0 {
+		return uint32(max(1, asked*askedPart*lookMost/c.BytesMax))
+	}
+	return uint32(c.weighs(bytes + (askedTimes-1)*asked))
 }
 
 // weighs is for how many records one of so many bytes counts.

@@ -76,7 +76,7 @@ func predicates(seed uint64, most int) (*topic, map[verdict.Level]verdict.Result
 // TestPredicatesInStreams: what a stream says of a history with predicates is what the definitions say, with kills
 // between, and however it came; and where it forgets all the time it accuses nobody.
 func TestPredicatesInStreams(t *testing.T) {
-	y, forgetful := &tally{}, &tally{}
+	y, forgetful, across := &tally{}, &tally{}, 0
 	for n := range race.Draws(600, 8000) {
 		seed := *seedFrom + uint64(n)
 		most, often := 4, 1
@@ -130,13 +130,32 @@ func TestPredicatesInStreams(t *testing.T) {
 			t.Fatalf("seed %d: %v\n%v", seed, err, tp)
 		}
 		forgetful.add(o)
+		if r.kill > 0 {
+			again := r
+			again.kill = 0
+			unkilled, err := again.play()
+			if err != nil {
+				t.Fatalf("seed %d: %v\n%v", seed, err, tp)
+			}
+			if w := r.compare(unkilled, o); w != nil {
+				t.Fatalf("seed %d: forgetting: %s: %s\n%v", seed, w.class, w.says, tp)
+			}
+		}
 		if w := sound(o, whole); w != nil {
 			t.Fatalf("seed %d: forgetting: %s: %s\n%v", seed, w.class, w.says, tp)
 		}
+		if w := equal(o, tp, whole); w != nil {
+			t.Fatalf("seed %d: forgetting: %s: %s\n%v", seed, w.class, w.says, tp)
+		}
+		for _, res := range o.results {
+			if res.Outcome == verdict.Satisfied && o.stats.Segments > 0 {
+				across++
+			}
+		}
 	}
-	t.Logf("%v\nwhere it forgets: %v", y, forgetful)
-	if forgetful.found < 20 {
-		t.Error("where it forgets it finds nothing")
+	t.Logf("%v\nwhere it forgets: %v; %d levels were satisfied over several segments", y, forgetful, across)
+	if forgetful.found < 20 || across < 20 {
+		t.Error("where it forgets it finds nothing, or decides nothing")
 	}
 }
 
