@@ -68,7 +68,7 @@ func (h *History) askReturned(st *statement, n int, r *row) bool {
 	switch {
 	case !can:
 		g := &register{of: st.where, columns: *seen.shape,
-			name: r.key + " (" + strings.Join(*seen.shape, ", ") + ") where " + st.text}
+			name: r.key + " (" + strings.Join(*seen.shape, ", ") + ") where " + st.where.canonical()}
 		h.impossible = append(h.impossible, g.name)
 		h.size++
 		st.asked[r] = true

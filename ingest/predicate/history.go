@@ -34,7 +34,6 @@ type History struct {
 	asked      map[question]bool
 	questions  []asked
 	comes      bool    // by and by: see Running
-	asks       uint64  // how many statements there are
 	supposes   bool    // of all predicate writes what they hit
 	size       int     // of what is asked for by now
 	rows, seen []int32 // scratch
@@ -152,8 +151,16 @@ func (v *version) at(column int) cell {
 type condition struct {
 	*Predicate
 	span
-	column int // that the span is about, if it is bounded
-	parts  int // about how many comparisons it has
+	column int    // that the span is about, if it is bounded
+	parts  int    // about how many comparisons it has
+	text   string // canonical, once it was asked
+}
+
+func (c *condition) canonical() string {
+	if c.text == "" {
+		c.text = c.String()
+	}
+	return c.text
 }
 
 // matched tells whether a version of a row matches; nil is no row.
@@ -194,13 +201,11 @@ type act struct {
 
 // statement is a predicate operation.
 type statement struct {
-	number uint64
-	op     *record.Op
-	txn    int
-	of     *table
-	where  *condition
-	text   string  // canonical
-	rows   []int32 // that were returned, or hit, by number
+	op    *record.Op
+	txn   int
+	of    *table
+	where *condition
+	rows  []int32 // that were returned, or hit, by number
 	// The versions of these: of a predicate read those returned, of a predicate write what it is supposed to have met; 0:
 	// whichever matches. None: of all.
 	seen []int32
@@ -463,9 +468,7 @@ func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
 // statement reads a predicate operation.
 func (h *History) statement(op *record.Op) (*statement, error) {
 	of := h.tables[op.Key]
-	h.asks++
-	st := &statement{number: h.asks, op: op, of: of, where: h.conditions[op.Where]}
-	st.text = st.where.String()
+	st := &statement{op: op, of: of, where: h.conditions[op.Where]}
 	add := func(key string) error {
 		r := h.keys[key]
 		if r == nil && h.tableOf(key) == of {
@@ -855,9 +858,9 @@ func IsRegister(key string) bool {
 // register returns the register of a row for a statement's condition and columns, which is made when it is first asked
 // for.
 func (r *row) register(st *statement, columns []string) *register {
-	name := r.key + " where " + st.text
+	name := r.key + " where " + st.where.canonical()
 	if len(columns) > 0 {
-		name = r.key + " (" + strings.Join(columns, ", ") + ") where " + st.text
+		name = r.key + " (" + strings.Join(columns, ", ") + ") where " + st.where.canonical()
 	}
 	g := r.byName[name]
 	if g == nil {

@@ -122,7 +122,8 @@ const none = -1
 
 const (
 	windowLeast = 64      // how many transactions are open at least
-	tookMost    = 1 << 8  // how often the order is taken back without becoming longer, before times are trusted less
+	tookLeast   = 1 << 4  // how often the order is taken back without becoming longer, before times are trusted less; four
+	tookMost    = 1 << 8  // times as often each time; and how often if they can't be
 	looseMost   = 3       // how often that is
 	backMost    = 1 << 10 // how many transactions can be taken back at least
 	workMost    = 400     // how often each row that a transaction names is looked at,
@@ -158,7 +159,7 @@ func (s *search) run(isDecided func(t int) bool, ends bool) bool {
 		}
 		if s.never || h.isStopped || steps%stopEvery == stopEvery-1 && h.stop() ||
 			s.work+h.looked-s.from > max(workLeast, workMost*s.size) ||
-			s.took > tookMost && !s.loosen() {
+			s.took > tookLeast<<(2*s.loose) && !s.loosen() && s.took > tookMost {
 			return false
 		}
 		for s.next < len(s.coming) && (len(s.open) < s.least || s.txns[s.coming[s.next]].start <= s.firstEnd()) {

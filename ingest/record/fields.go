@@ -45,7 +45,11 @@ func nameEnd(text string) int {
 
 // ObjectOf is the object with those members.
 func ObjectOf(members map[string]Value) Value {
-	text := []byte{'{'}
+	size := 2
+	for name, v := range members {
+		size += len(name) + len(v.Text) + len(`"":"",`)
+	}
+	text := append(make([]byte, 0, size), '{')
 	for i, name := range slices.Sorted(maps.Keys(members)) {
 		if i > 0 {
 			text = append(text, ',')

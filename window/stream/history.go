@@ -646,8 +646,8 @@ func (h *History) Newest() int64 { return h.segs.newest }
 // Close, after Flush, gives the verdicts, one per level of
 // Config in that order, after which only Found and Lookup may be called. Of
 // violations of earlier segments, results say no more than that there are some. A
-// history that went through several segments is never satisfied, as what lies
-// across their borders was not seen whole.
+// history that went through several segments is not satisfied, as what lies
+// across their borders was not seen whole, unless an order of predicates explains all.
 func (h *History) Close() []verdict.Result {
 	h.segs.solve(math.MaxInt64)
 	results := h.segs.engine.Close()
