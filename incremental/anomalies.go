@@ -37,7 +37,7 @@ func (ev *evidence) readAnomaly(a anomaly) verdict.Violation {
 		Read:     ev.h.place(a.index, a.cell),
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
 	ev.showOtherReads(&v, a.index, a.cell)
-	if a.kind == verdict.FutureRead || ev.h.initial(cl.key) == record.InitialAny && ev.h.unmade(cl) {
+	if a.kind == verdict.FutureRead || ev.h.initial(cl.key) == record.InitialAny && cl.unmade() {
 		ev.showWriters(&v, a.cell)
 		ev.showInitial(&v, cl.key)
 	}

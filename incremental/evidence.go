@@ -165,7 +165,7 @@ func (ev *evidence) showOtherReads(v *verdict.Violation, index ordinal, c cellID
 func (ev *evidence) showWriters(v *verdict.Violation, c cellID) {
 	for w := range ev.h.writersOf(c) {
 		x, keys := verdict.Exhibit{Txn: ev.h.txns.At(w).id}, []string{ev.h.nameOf(ev.h.cells.At(c).key)}
-		if x.Writes = keys; ev.h.unmade(ev.h.cells.At(c)) {
+		if x.Writes = keys; ev.h.cells.At(c).unmade() {
 			x.Writes, x.All = nil, keys // it had read it there before
 		}
 		v.Exhibits = append(v.Exhibits, x)
@@ -740,7 +740,7 @@ func (x *exhibits) against(index ordinal) {
 		} else if w := o.interOf(index); w != none {
 			x.wrote(w, k)
 		}
-		if w, _ := x.h.onlyWriter(index, c); w != none && !x.h.unmade(in.cells.At(c)) {
+		if w, _ := x.h.onlyWriter(index, c); w != none && !in.cells.At(c).unmade() {
 			continue
 		}
 		if r := in.perKey.At(k).reader; r != none && r != index && in.txns.At(r).slot != none {
@@ -1006,7 +1006,8 @@ func (x *exhibits) weakEdge(path visibly, l weak.Level, ed weak.Edge) {
 func (t *teller) edges(walk []graph.Edge, because map[int][]graph.Edge, depth int) []verdict.Edge {
 	var out []verdict.Edge
 	for i, ed := range walk {
-		v := verdict.Edge{From: t.h.txnOf(t.p.Parts().Slot(ed.From)), To: t.h.txnOf(t.p.Parts().Slot(ed.To)), Type: ed.Type, Why: ed.Why}
+		from, to := t.p.Parts().Slot(ed.From), t.p.Parts().Slot(ed.To)
+		v := verdict.Edge{From: t.h.txnOf(from), To: t.h.txnOf(to), Type: ed.Type, Why: ed.Why}
 		if ed.Key != none {
 			v.Key = t.h.nameOf(ed.Key)
 		}

@@ -22,47 +22,40 @@ type history struct {
 	opt  *Options // of the engine
 	keys names
 	values
-	rare     map[cellID]otherWriters
-	waiters  []member
-	freed    uint32 // list of waiters to use again
 	sessions map[string]sessionID
 
-	txns       paged.Vec[ordinal, txn]
-	indexOf    []ordinal                        // by TxnID, or none
-	cellIDs    []cellID                         // slab of reads and writes
-	perKey     paged.Vec[version.Key, keyProps] // by key
-	skipped    int                              // operations not checked
-	total      int                              // operations of committed transactions
-	predicates bool                             // there are predicate operations
-	opaque     bool                             // a predicate write may have written anything
-	refs       []member                         // further writers of values
-	suspects   []suspect
-	looked     int                  // how many of them were looked at
-	open       int                  // transactions of unknown outcome
-	wroteFirst bool                 // a last write was of a common value, or of what had been read
-	faults     map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
-	lists      map[cellID]*list     // the values that are lists
-	ordered    bool                 // the program order of reads is wanted where it is more than the order of keys
-	sequences  map[ordinal][]cellID // of transactions for which it is not
-	placesOf   map[ordinal][]int    // of sequences
-	large      int                  // transactions that are no mini-transactions
-	again      bool                 // a value was written to a key a second time
-	commonly   cellFlags            // of values that many write, which shows nothing of others; see common
-	drawn      bool                 // repeated, of a key that somebody unseen may have written
-	repeated   bool                 // any other value was written to a key by two transactions, neither of them aborted
-	replaced   bool                 // a key was appended to and written as a whole
-	retried    bool                 // one of an aborted transaction was written by another one
-	// values awaited by readers that an aborted transaction wrote, or one that overwrote them
-	woken        []cellID
-	several      bool           // a transaction has several objects
-	timed        int            // committed transactions with trusted times
-	untimed      int            // and those without
-	disbelieved  int            // of these, those whose times contradict their session's
-	seeds        int            // Options.Seeds
-	instants     bool           // times are the database's own
-	attempts     int64          // how long before an attempt that is aborted another one may have ended
-	untimedSeeds int            // of these, among the first, which are seeds
-	last         []sessionClock // by session
+	txns         paged.Vec[ordinal, txn]
+	indexOf      []ordinal                        // by TxnID, or none
+	cellIDs      []cellID                         // slab of reads and writes
+	perKey       paged.Vec[version.Key, keyProps] // by key
+	skipped      int                              // operations not checked
+	total        int                              // operations of committed transactions
+	predicates   bool                             // there are predicate operations
+	opaque       bool                             // a predicate write may have written anything
+	suspects     []suspect
+	looked       int                  // how many of them were looked at
+	open         int                  // transactions of unknown outcome
+	wroteFirst   bool                 // a last write was of a common value, or of what had been read
+	faults       map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
+	ordered      bool                 // the program order of reads is wanted where it is more than the order of keys
+	sequences    map[ordinal][]cellID // of transactions for which it is not
+	placesOf     map[ordinal][]int    // of sequences
+	large        int                  // transactions that are no mini-transactions
+	again        bool                 // a value was written to a key a second time
+	commonly     cellFlags            // of values that many write, which shows nothing of others; see common
+	drawn        bool                 // repeated, of a key that somebody unseen may have written
+	repeated     bool                 // any other value was written to a key by two transactions, neither of them aborted
+	replaced     bool                 // a key was appended to and written as a whole
+	retried      bool                 // one of an aborted transaction was written by another one
+	several      bool                 // a transaction has several objects
+	timed        int                  // committed transactions with trusted times
+	untimed      int                  // and those without
+	disbelieved  int                  // of these, those whose times contradict their session's
+	seeds        int                  // Options.Seeds
+	instants     bool                 // times are the database's own
+	attempts     int64                // how long before an attempt that is aborted another one may have ended
+	untimedSeeds int                  // of these, among the first, which are seeds
+	last         []sessionClock       // by session
 
 	slotTx []ordinal // by slot
 	// stubs is how many slots the seeds took, once Seeded was called; first the first
@@ -251,7 +244,7 @@ func (h *history) reuse(old *history) {
 }
 
 func newHistory() *history {
-	return &history{opt: &Options{}, freed: none, rare: map[cellID]otherWriters{},
+	return &history{opt: &Options{}, values: values{freed: none, rare: map[cellID]otherWriters{}},
 		sessions: map[string]sessionID{}, stubs: none, first: none, listKeys: map[version.Key]*listKey{},
 		vouchers: map[ordinal]pendingRead{}, claims: map[version.Key][]pendingRead{}}
 }
@@ -282,10 +275,10 @@ func (o otherWriters) interOf(index ordinal) ordinal {
 }
 
 // writersOf are the transactions whose last write the value is, in the order of Step.
-func (h *history) writersOf(c cellID) iter.Seq[ordinal] {
+func (vs *values) writersOf(c cellID) iter.Seq[ordinal] {
 	return func(yield func(index ordinal) bool) {
-		if cl := h.cells.At(c); cl.final != none && yield(cl.final) {
-			ring(&h.refs, cl.more)(yield)
+		if cl := vs.cells.At(c); cl.final != none && yield(cl.final) {
+			ring(&vs.refs, cl.more)(yield)
 		}
 	}
 }
@@ -307,55 +300,55 @@ func (h *history) wrote(c cellID, index ordinal) {
 }
 
 // others are the writers of c that do not count as its writer.
-func (h *history) others(c cellID) otherWriters {
-	if h.cells.At(c).about&hasOthers == 0 {
+func (vs *values) others(c cellID) otherWriters {
+	if vs.cells.At(c).about&hasOthers == 0 {
 		return otherWriters{inter: none, inter2: none, aborted: verdict.NoTxn, maker: verdict.NoTxn}
 	}
-	return h.rare[c]
+	return vs.rare[c]
 }
 
-func (h *history) setOthers(c cellID, o otherWriters) {
-	h.cells.At(c).about |= hasOthers
-	h.rare[c] = o
+func (vs *values) setOthers(c cellID, o otherWriters) {
+	vs.cells.At(c).about |= hasOthers
+	vs.rare[c] = o
 }
 
 // wait notes that a transaction's read of c waits for the writer.
-func (h *history) wait(c cellID, index ordinal) {
-	at := h.freed
+func (vs *values) wait(c cellID, index ordinal) {
+	at := vs.freed
 	if at == none {
-		at = uint32(len(h.waiters))
-		h.waiters = append(h.waiters, member{})
+		at = uint32(len(vs.waiters))
+		vs.waiters = append(vs.waiters, member{})
 	} else {
-		h.freed = h.waiters[at].next
+		vs.freed = vs.waiters[at].next
 	}
-	cl := h.cells.At(c)
-	h.waiters[at].index = index
-	cl.waiting = joined(h.waiters, cl.waiting, at)
+	cl := vs.cells.At(c)
+	vs.waiters[at].index = index
+	cl.waiting = joined(vs.waiters, cl.waiting, at)
 }
 
 // waitersOf are the readers that wait for c, oldest first.
-func (h *history) waitersOf(c cellID) iter.Seq[ordinal] {
-	return ring(&h.waiters, h.cells.At(c).waiting)
+func (vs *values) waitersOf(c cellID) iter.Seq[ordinal] {
+	return ring(&vs.waiters, vs.cells.At(c).waiting)
 }
 
 // unwait takes a read off the ring again; false if it does not wait any more. O(1) of the oldest.
-func (h *history) unwait(c cellID, index ordinal) bool {
-	cl := h.cells.At(c)
+func (vs *values) unwait(c cellID, index ordinal) bool {
+	cl := vs.cells.At(c)
 	last := cl.waiting
 	if last == none {
 		return false
 	}
 	for before := last; ; {
-		at := h.waiters[before].next
-		if h.waiters[at].index == index {
+		at := vs.waiters[before].next
+		if vs.waiters[at].index == index {
 			switch {
 			case at == before:
 				cl.waiting = none
 			case at == last:
 				cl.waiting = before
 			}
-			h.waiters[before].next = h.waiters[at].next
-			h.waiters[at].next, h.freed = h.freed, at
+			vs.waiters[before].next = vs.waiters[at].next
+			vs.waiters[at].next, vs.freed = vs.freed, at
 			return true
 		}
 		if before = at; at == last {
@@ -365,14 +358,14 @@ func (h *history) unwait(c cellID, index ordinal) bool {
 }
 
 // release empties c's ring of waiting reads and calls f with them, oldest first.
-func (h *history) release(c cellID, f func(index ordinal)) {
-	last := h.cells.At(c).waiting
+func (vs *values) release(c cellID, f func(index ordinal)) {
+	last := vs.cells.At(c).waiting
 	if last == none {
 		return
 	}
-	all := slices.Collect(h.waitersOf(c))
-	h.waiters[last].next, h.freed = h.freed, h.waiters[last].next
-	h.cells.At(c).waiting = none
+	all := slices.Collect(vs.waitersOf(c))
+	vs.waiters[last].next, vs.freed = vs.freed, vs.waiters[last].next
+	vs.cells.At(c).waiting = none
 	for _, index := range all {
 		f(index)
 	}
@@ -387,11 +380,11 @@ func (h *history) external(index ordinal) []cellID {
 }
 
 // wroteWhat tells whether c, which somebody read, or something of it if it is a list, was written by a transaction.
-func (h *history) wroteWhat(index ordinal, c cellID) bool {
-	if c == none || h.cells.At(c).about&isList != 0 {
+func (vs *values) wroteWhat(index ordinal, c cellID) bool {
+	if c == none || vs.cells.At(c).about&isList != 0 {
 		return c != none
 	}
-	for w := range h.writersOf(c) {
+	for w := range vs.writersOf(c) {
 		if w == index {
 			return true
 		}
@@ -535,9 +528,9 @@ func (h *history) settleSuspects(all bool) (broken []verdict.Violation) {
 }
 
 // wake notes that more is known of who wrote c, if anybody waits for that.
-func (h *history) wake(c cellID) {
-	if h.cells.At(c).waiting != none {
-		h.woken = append(h.woken, c)
+func (vs *values) wake(c cellID) {
+	if vs.cells.At(c).waiting != none {
+		vs.woken = append(vs.woken, c)
 	}
 }
 
@@ -594,36 +587,36 @@ type listKey struct {
 	anchored bool
 }
 
-func (h *history) noteList(c cellID, v record.Value) {
-	cl := h.cells.At(c)
+func (vs *values) noteList(c cellID, v record.Value) {
+	cl := vs.cells.At(c)
 	if cl.about&isList != 0 {
 		return
 	}
 	cl.about |= isList
-	if h.lists == nil {
-		h.lists = map[cellID]*list{}
+	if vs.lists == nil {
+		vs.lists = map[cellID]*list{}
 	}
 	l := &list{text: v.Text}
-	if h.own {
+	if vs.own {
 		l.text = strings.Clone(l.text)
 	}
-	h.lists[c] = l
+	vs.lists[c] = l
 }
 
 // isNothing: the value is what a list is before anything was appended.
-func (h *history) isNothing(c cellID) bool { return h.cells.At(c).about&(isNull|isEmpty) != 0 }
+func (vs *values) isNothing(c cellID) bool { return vs.cells.At(c).about&(isNull|isEmpty) != 0 }
 
 // elementsOf are the elements of a list, as cells of its key.
-func (h *history) elementsOf(c cellID) *list {
-	l := h.lists[c]
+func (vs *values) elementsOf(c cellID) *list {
+	l := vs.lists[c]
 	if l.parsed {
 		return l
 	}
 	l.parsed = true
-	k := h.cells.At(c).key
+	k := vs.cells.At(c).key
 	seen := map[cellID]bool{}
 	for _, v := range (record.Value{Kind: record.KindList, Text: l.text}).Elements() {
-		e := h.elementOf(k, v)
+		e := vs.elementOf(k, v)
 		if seen[e] {
 			l.twice = append(l.twice, e)
 		}
@@ -635,11 +628,11 @@ func (h *history) elementsOf(c cellID) *list {
 
 // elementOf is the cell of an element of k's lists. That of null is no value of the key, which may hold
 // nothing at first, but one that no value is.
-func (h *history) elementOf(k version.Key, v record.Value) cellID {
+func (vs *values) elementOf(k version.Key, v record.Value) cellID {
 	if v.IsNull() {
 		v = record.Value{Kind: record.KindList, Text: "null"}
 	}
-	return h.cellOf(k, v)
+	return vs.cellOf(k, v)
 }
 
 func (h *history) listOf(k version.Key) *listKey {

@@ -325,7 +325,7 @@ func (r *resolver) decideAmong(index ordinal, c cellID) {
 		return
 	}
 	cl := r.h.cells.At(c)
-	if r.h.initial(cl.key) == record.InitialAny && r.h.unmade(cl) && !r.h.perKey.At(cl.key).isListKey() {
+	if r.h.initial(cl.key) == record.InitialAny && cl.unmade() && !r.h.perKey.At(cl.key).isListKey() {
 		if !r.becomesInitial(index, c) {
 			r.notInitial(index, c)
 			return
@@ -454,7 +454,7 @@ func (r *resolver) absent(index ordinal, c cellID) {
 	o := r.h.others(c)
 	switch {
 	case r.h.unseens(c):
-	case complete && initial == record.InitialAny && r.h.unmade(cl) && r.becomesInitial(index, c):
+	case complete && initial == record.InitialAny && cl.unmade() && r.becomesInitial(index, c):
 		r.readInitial(index, c)
 	case complete && r.h.holdsInitial(cl) && !(initial == record.InitialZero && r.h.perKey.At(cl.key).bare() &&
 		!r.becomesInitial(index, c)):

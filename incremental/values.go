@@ -9,8 +9,8 @@ import (
 	"github.com/isowatch/isowatch/internal/slots"
 )
 
-// values numbers the pairs of key and value that occur: the one look-up that
-// every operation costs. Integers, by far the most, go into an open-addressing
+// values numbers the pairs of key and value that occur, and knows who wrote each and who waits for that. The number is
+// the one look-up that every operation costs. Integers, by far the most, go into an open-addressing
 // table of cell numbers, whose keys are the cells themselves: 8 bytes a slot
 // where a map from (key, integer) would take some 28. The hash beside the number
 // spares a look at the cell, which is not in the cache, for all but the right
@@ -25,6 +25,13 @@ type values struct {
 	ints  int      // slots taken
 	texts map[text]cellID
 	own   bool // as names.own
+
+	refs    []member                // writers of values beside the first
+	rare    map[cellID]otherWriters // of those that have such
+	waiters []member                // readers that wait for who wrote a value
+	freed   uint32                  // the first of the waiters to use again
+	woken   []cellID                // values of which more is known, and that readers wait for
+	lists   map[cellID]*list        // those that are lists
 }
 
 type text struct {

@@ -128,20 +128,20 @@ func (h *history) holdsInitial(cl *cell) bool {
 
 // unmade: whoever wrote the cell's value, if anybody did, had read it there before. So the first of them read what
 // the key held at first, or what an unseen transaction wrote; and whoever else reads it may have read that.
-func (h *history) unmade(cl *cell) bool { return cl.about&(isMade|outside) == 0 }
+func (cl *cell) unmade() bool { return cl.about&(isMade|outside) == 0 }
 
 // unseens: an unseen writer, who has no place in any order, may have written c; another read of the same value may have
 // found another one's. So a read of it proves nothing.
 func (h *history) unseens(c cellID) bool {
 	cl := h.cells.At(c)
-	return h.lossy(cl.key) && h.unmade(cl)
+	return h.lossy(cl.key) && cl.unmade()
 }
 
 // mayBeInitial: a read of the cell's value may be of what its key held at first, or of what an unseen
 // transaction wrote, whoever is seen to have written it. What somebody made is neither, unless the
 // initial value is declared.
 func (h *history) mayBeInitial(cl *cell) bool {
-	return h.holdsInitial(cl) || (h.initial(cl.key) == record.InitialAny || h.lossy(cl.key)) && h.unmade(cl)
+	return h.holdsInitial(cl) || (h.initial(cl.key) == record.InitialAny || h.lossy(cl.key)) && cl.unmade()
 }
 
 // exposed: the only writer of the value, as values are unique, did not commit it as

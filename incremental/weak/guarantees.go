@@ -27,11 +27,11 @@ func (c *Checker) Judge(which Level) (found []Violation, decided bool) {
 	for i := range j.g.head {
 		j.g.head[i] = none
 	}
-	kept := c.out
-	c.out = nil
+	kept := c.witnesses.out
+	c.witnesses.out = nil
 	for _, t := range c.base.at {
 		if j.transaction(t); j.work > guaranteeWork {
-			c.out = kept
+			c.witnesses.out = kept
 			return nil, false
 		}
 	}
@@ -39,8 +39,8 @@ func (c *Checker) Judge(which Level) (found []Violation, decided bool) {
 		c.add(j.g, o.prev, o.next, none, o.key)
 	}
 	c.mend(j.g)
-	found = c.out
-	c.out = kept
+	found = c.witnesses.out
+	c.witnesses.out = kept
 	return append(j.stale, found...), true
 }
 
@@ -234,7 +234,7 @@ func (j *guaranteeJudge) must(t2 Txn, r read, t Txn) {
 		if len(j.stale) > 0 {
 			return // one is told
 		}
-		if way := c.Path(j.which, t2, t); way != nil {
+		if way := c.witnesses.Path(j.which, t2, t); way != nil {
 			j.stale = append(j.stale, Violation{j.which, append(way, Edge{From: t, To: t2, Kind: Anti, Key: r.key})})
 		}
 		return
@@ -244,7 +244,7 @@ func (j *guaranteeJudge) must(t2 Txn, r read, t Txn) {
 }
 
 // guaranteed is how t2 is visible to t3 by a guarantee, or nil.
-func (c *Checker) guaranteed(g Level, t2, t3 Txn) []Edge {
+func (c *witnesses) guaranteed(g Level, t2, t3 Txn) []Edge {
 	if g == ReadYourWrites || g == MonotonicReads {
 		return c.alongSession(g == MonotonicReads, t2, t3)
 	}
@@ -263,7 +263,7 @@ func (c *Checker) guaranteed(g Level, t2, t3 Txn) []Edge {
 
 // alongSession is the way from t2, or, reads, from who reads from it, along a
 // session to t, or nil.
-func (c *Checker) alongSession(reads bool, t2, t Txn) []Edge {
+func (c *witnesses) alongSession(reads bool, t2, t Txn) []Edge {
 	for p := c.nodes.At(t).prev; p != none; p = c.nodes.At(p).prev {
 		so := Edge{From: p, To: t, Kind: SO}
 		if !reads && p == t2 {

@@ -98,7 +98,7 @@ func TestJudgeOnlyLooks(t *testing.T) {
 	w := newTeller(h, CC)
 	w.tell(0)
 	w.c.Tick(false)
-	before := w.c.Order(CC)
+	before := w.c.witnesses.Order(CC)
 	for _, l := range guarantees {
 		a, _ := w.c.Judge(l)
 		b, _ := w.c.Judge(l)
@@ -106,7 +106,7 @@ func TestJudgeOnlyLooks(t *testing.T) {
 			t.Errorf("guarantee %d: %v, then %v", l, a, b)
 		}
 	}
-	if v := w.c.Tick(true); v != nil || !slices.Equal(before, w.c.Order(CC)) {
+	if v := w.c.Tick(true); v != nil || !slices.Equal(before, w.c.witnesses.Order(CC)) {
 		t.Errorf("after judgements a Tick finds %v", v)
 	}
 }

@@ -4,9 +4,19 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/sets"
 	"github.com/isowatch/isowatch/incremental/version"
 )
+
+// heads are who wrote each key, by chain.
+type heads struct {
+	*records
+	wanted  bool
+	byKey   paged.Vec[version.Key, []head]
+	headAt  map[version.Key]map[uint32]uint32 // place in byKey by chain, of keys with many
+	entries paged.Vec[uint32, entry]
+}
 
 // advance works off, in the order of the base, what lies at place from or later
 // and is new, or of which what it reads, or what precedes it, has changed.
@@ -22,8 +32,8 @@ func (c *Checker) advance(from uint32) {
 	if from == none {
 		return
 	}
-	if c.last && c.rows && c.placed == 0 {
-		c.countUses()
+	if c.last && c.rows.wanted && c.placed == 0 {
+		c.rows.countUses()
 	}
 	moved := map[Txn]bool{} // their rows have changed
 	for i, t := range c.base.at[from:] {
@@ -35,26 +45,26 @@ func (c *Checker) advance(from uint32) {
 		if !fresh && len(changed) == 0 {
 			continue
 		}
-		again := !fresh && (changed[t] || c.rows && len(moved) > 0 && c.follows(t, moved))
+		again := !fresh && (changed[t] || c.rows.wanted && len(moved) > 0 && c.follows(t, moved))
 		if !fresh && !again {
 			continue
 		}
 		c.made += inferSteps
-		if c.rows {
+		if c.rows.wanted {
 			c.setRow(t, n, again, moved)
 		}
 		for _, g := range c.graphs[1:] {
 			c.infer(g, t, n)
 		}
-		if fresh && c.rows {
-			c.noteWriter(n)
+		if fresh && c.rows.wanted {
+			c.rows.noteWriter(n)
 		}
-		if fresh && c.indexes {
-			c.index(t, n)
+		if fresh && c.heads.wanted {
+			c.heads.index(t, n)
 		}
-		c.releaseRows(t)
+		c.rows.releaseRows(t)
 	}
-	c.uses = nil
+	c.rows.uses = nil
 	for _, o := range c.orders {
 		for _, g := range c.graphs[1:] {
 			c.add(g, o.prev, o.next, none, o.key)
@@ -77,23 +87,23 @@ func (c *Checker) follows(t Txn, m map[Txn]bool) bool {
 // setRow gives t its row, and notes in moved if it had another one.
 func (c *Checker) setRow(t Txn, n *node, again bool, moved map[Txn]bool) {
 	old := n.row
-	c.makeRow(t, n)
-	if again && !c.sets.Same(old, n.row) {
+	c.rows.makeRow(t, n)
+	if again && !c.rows.sets.Same(old, n.row) {
 		moved[t] = true
 	}
-	c.sets.Release(old)
+	c.rows.sets.Release(old)
 }
 
 // index notes what t wrote, for later readers' inferences.
-func (c *Checker) index(t Txn, n *node) {
+func (c *heads) index(t Txn, n *node) {
 	if n.chain == none {
 		return
 	}
 	for _, k := range c.writes.at(n.writes) {
-		for version.Key(c.heads.Len()) <= k {
-			c.heads.Push(nil)
+		for version.Key(c.byKey.Len()) <= k {
+			c.byKey.Push(nil)
 		}
-		hs := c.heads.At(k)
+		hs := c.byKey.At(k)
 		if h := c.headOf(k, n.chain); h != nil {
 			h.entry = c.after(h.entry, t, n.pos)
 			continue
@@ -110,7 +120,7 @@ const someHeads = 48
 
 // noteHead notes where the last of a key's heads is, or, when they become too
 // many to look through, where all are.
-func (c *Checker) noteHead(k version.Key, hs []head) {
+func (c *heads) noteHead(k version.Key, hs []head) {
 	at := c.headAt[k]
 	if at == nil {
 		at = make(map[uint32]uint32, 2*someHeads)
@@ -127,7 +137,7 @@ func (c *Checker) noteHead(k version.Key, hs []head) {
 }
 
 // after puts the latest write away behind a new one.
-func (c *Checker) after(old entry, t Txn, pos uint32) entry {
+func (c *heads) after(old entry, t Txn, pos uint32) entry {
 	at := c.entries.Push(old)
 	e := entry{txn: t, pos: pos, prev: at, jump: at, depth: old.depth + 1}
 	if old.jump != none {
@@ -140,7 +150,7 @@ func (c *Checker) after(old entry, t Txn, pos uint32) entry {
 
 // latest is the last write in h's chain before pos; its txn is none if there is
 // none. O(log) of the writes passed over.
-func (c *Checker) latest(h *head, pos uint32) entry {
+func (c *heads) latest(h *head, pos uint32) entry {
 	e := h.entry
 	for e.pos >= pos {
 		if e.prev == none {
@@ -156,11 +166,11 @@ func (c *Checker) latest(h *head, pos uint32) entry {
 }
 
 // headOf is a chain's writes to k.
-func (c *Checker) headOf(k version.Key, chain uint32) *head {
-	if k >= version.Key(c.heads.Len()) {
+func (c *heads) headOf(k version.Key, chain uint32) *head {
+	if k >= version.Key(c.byKey.Len()) {
 		return nil
 	}
-	hs := *c.heads.At(k)
+	hs := *c.byKey.At(k)
 	if len(hs) > someHeads {
 		if i, ok := c.headAt[k][chain]; ok {
 			return &hs[i]
@@ -281,7 +291,7 @@ func (c *Checker) firstReads(n *node, reads []read) []source {
 }
 
 // showsOf are the further writers that n's reads of lists show.
-func (c *Checker) showsOf(n *node) []source {
+func (c *records) showsOf(n *node) []source {
 	var out []source
 	for at := n.extra; at != none; at = c.extra[at].next {
 		if c.extra[at].from < Initial {
@@ -330,7 +340,7 @@ func (c *Checker) inferBelow(g *graph, f, t Txn, below []version.Key) {
 }
 
 // writeSet are the keys that f, which wrote many, wrote, sorted.
-func (c *Checker) writeSet(f Txn) []version.Key {
+func (c *records) writeSet(f Txn) []version.Key {
 	if ks, ok := c.large[f]; ok {
 		return ks
 	}
@@ -354,8 +364,8 @@ func (c *Checker) inferAtomic(g *graph, t Txn, n *node) {
 			if r.from == Unseen || repeated(reads, i) {
 				continue
 			}
-			if h := c.headOf(r.key, p.chain); h != nil {
-				if e := c.latest(h, p.pos+1); e.txn != none && e.txn != r.from {
+			if h := c.heads.headOf(r.key, p.chain); h != nil {
+				if e := c.heads.latest(h, p.pos+1); e.txn != none && e.txn != r.from {
 					c.must(g, e.txn, r.from, t, r.key)
 				}
 			}
@@ -394,7 +404,7 @@ func repeated(reads []read, i int) bool {
 func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 	reads := c.reads.at(n.reads)
 	for i, r := range reads {
-		if r.from == Unseen || r.key >= version.Key(c.writers.Len()) || repeated(reads, i) {
+		if r.from == Unseen || r.key >= version.Key(c.rows.writers.Len()) || repeated(reads, i) {
 			continue
 		}
 		var w *node
@@ -402,7 +412,7 @@ func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 			w = c.nodes.At(r.from)
 		}
 		c.askings++
-		writers, below := *c.writers.At(r.key), uint32(none)
+		writers, below := *c.rows.writers.At(r.key), uint32(none)
 		for { // the latest first: what precedes it need not be said
 			known := sets.None
 			if w != nil {
@@ -410,14 +420,14 @@ func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 			}
 			var bit uint32
 			var ok bool
-			if bit, writers, ok = c.lastWriter(writers, n.row, known, below); !ok {
+			if bit, writers, ok = c.rows.lastWriter(writers, n.row, known, below); !ok {
 				break
 			}
 			below = bit
 			if bit == n.bit {
 				continue
 			}
-			seen := *c.byBit.At(bit)
+			seen := *c.rows.byBit.At(bit)
 			if w == nil {
 				c.must(g, seen, Initial, t, r.key)
 				break
@@ -426,7 +436,7 @@ func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 			if c.firstOf(x.chain) {
 				c.must(g, seen, r.from, t, r.key)
 			}
-			c.commitsBefore(x, w)
+			c.rows.commitsBefore(x, w)
 		}
 	}
 }
@@ -451,7 +461,7 @@ func (c *Checker) must(g *graph, t2, t1, t3 Txn, k version.Key) {
 	case t1 == Unseen || t2 == t3:
 		return
 	case t1 == Initial:
-		c.stale(g, t2, t3, k)
+		c.witnesses.stale(g, t2, t3, k)
 		return
 	}
 	c.add(g, t2, t1, t3, k)

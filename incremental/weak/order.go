@@ -193,7 +193,7 @@ func (m *marks) reset(n int) []uint32 {
 }
 
 // within appends t's predecessors in g that lie at lo or later.
-func (c *Checker) within(g *graph, t Txn, lo uint32, to []Txn) []Txn {
+func (c *records) within(g *graph, t Txn, lo uint32, to []Txn) []Txn {
 	n := len(to)
 	to = c.preds(t, to)
 	if g.head != nil {
@@ -274,7 +274,7 @@ func (c *Checker) tangled(g *graph, comp []Txn) {
 	for _, t := range comp {
 		in[t] = true
 	}
-	c.witness(g, comp, in)
+	c.witnesses.witness(g, comp, in)
 	if g == c.base { // slots keep session order
 		slices.Sort(comp)
 		for _, t := range comp {

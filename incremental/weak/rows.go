@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/sets"
 	"github.com/isowatch/isowatch/incremental/version"
 )
@@ -12,8 +13,18 @@ import (
 // made, which is one of the base as it was then: what was long ago precedes all that is later, so that rows agree but
 // for what is recent, and share all blocks but these (package sets).
 
+// rows are who precedes each transaction.
+type rows struct {
+	*records
+	wanted  bool // and so is who wrote what
+	sets    sets.Sets
+	byBit   paged.Vec[uint32, Txn]           // who a bit of the sets stands for
+	uses    []uint32                         // by transaction: who still needs its row; nil if rows stay
+	writers paged.Vec[version.Key, []uint32] // by key: the bits of who wrote it; they ascend
+}
+
 // makeRow gives t, whose predecessors have theirs, its row. What it had before is the caller's to release.
-func (c *Checker) makeRow(t Txn, n *node) {
+func (c *rows) makeRow(t Txn, n *node) {
 	if n.bit == none {
 		n.bit = c.byBit.Push(t)
 	}
@@ -38,7 +49,7 @@ func (n *node) before() sets.ID {
 }
 
 // commitsBefore notes that a, and who is known to commit before it, commits before the transaction.
-func (c *Checker) commitsBefore(a, n *node) {
+func (c *rows) commitsBefore(a, n *node) {
 	known := n.known
 	if known == sets.None {
 		known = c.sets.Share(n.row)
@@ -48,7 +59,7 @@ func (c *Checker) commitsBefore(a, n *node) {
 
 // countUses counts who needs each transaction's row: its successor in the
 // session, its readers, and itself.
-func (c *Checker) countUses() {
+func (c *rows) countUses() {
 	c.uses = make([]uint32, c.nodes.Len())
 	for t := range Txn(c.nodes.Len()) {
 		c.uses[t]++
@@ -60,7 +71,7 @@ func (c *Checker) countUses() {
 }
 
 // releaseRows drops the rows of those that nobody will need any more.
-func (c *Checker) releaseRows(t Txn) {
+func (c *rows) releaseRows(t Txn) {
 	uses := c.uses
 	if uses == nil {
 		return
@@ -77,7 +88,7 @@ func (c *Checker) releaseRows(t Txn) {
 }
 
 // noteWriter notes what t, which has its row, wrote.
-func (c *Checker) noteWriter(n *node) {
+func (c *rows) noteWriter(n *node) {
 	for _, k := range c.writes.at(n.writes) {
 		for version.Key(c.writers.Len()) <= k {
 			c.writers.Push(nil)
@@ -91,7 +102,7 @@ func (c *Checker) noteWriter(n *node) {
 
 // lastWriter is the last writer of a key, of those below a bit, that is in the set a and not in but. What both sets
 // agree on is passed over, however many writers it has.
-func (c *Checker) lastWriter(writers []uint32, a, but sets.ID, below uint32) (bit uint32, left []uint32, ok bool) {
+func (c *rows) lastWriter(writers []uint32, a, but sets.ID, below uint32) (bit uint32, left []uint32, ok bool) {
 	for {
 		writers = writers[:firstNotBelow(writers, below)]
 		if len(writers) == 0 {

@@ -49,7 +49,7 @@ func churn(tb testing.TB, txns, keys int) float64 {
 			}
 		}
 	}
-	return float64(c.sets.Bytes()) / float64(txns)
+	return float64(c.rows.sets.Bytes()) / float64(txns)
 }
 
 // TestChurn: where sessions come and go, what rows hold for a transaction does

@@ -67,57 +67,49 @@ const (
 // Checker holds a history and, for each level that was asked for, an order of
 // its transactions in which all edges known so far run forward.
 type Checker struct {
+	*records
+	*rows
+	*heads
+	*witnesses
+
+	late     []wrEdge // read-froms that came after their reader was placed
+	cuts     []Txn    // lost a read-from to a cycle since the last Tick
+	stamp    stamps
+	asked    []uint32 // by chain: the last of askings in which an edge was inferred from it
+	askings  uint32   // reads that were asked for whom they saw
+	below    []version.Key
+	firsts   []source
+	marks    marks
+	Inferred int // edges inferred so far, all levels
+}
+
+// records are the transactions, what they read and wrote, what lists show, and the graphs of that.
+type records struct {
 	sessions bool
-	rows     bool // who precedes whom is wanted, and who wrote what
-	indexes  bool // who wrote what is wanted by session
 	last     bool // no more will come, so that rows can go when they have served
 
 	nodes  paged.Vec[Txn, node]
 	reads  slab[read]
 	writes slab[version.Key]
-	extra  []source // further writers of what was read, linked from nodes
+	extra  []source              // further writers of what was read, linked from nodes
+	large  map[Txn][]version.Key // sorted writes of transactions with many
 	lists  map[version.Key]*list
 	grown  []version.Key // lists of which more is known since the last Tick
 	shown  []listed      // orders that lists show
 	orders []listed      // of these, since the last Tick
 	placed Txn           // how many nodes were placed by former Ticks
 
-	base   *graph
-	graphs []*graph // base and those of rc, ra, cc, as far as asked for
-	late   []wrEdge // read-froms that came after their reader was placed
-
 	sessionChain []uint32 // by session
 	chains       []chain
-	sets         sets.Sets
-	byBit        paged.Vec[uint32, Txn]           // who a bit of the sets stands for
-	uses         []uint32                         // by transaction: who still needs its row; nil if rows stay
-	writers      paged.Vec[version.Key, []uint32] // by key: the bits of who wrote it; they ascend
 
-	heads   paged.Vec[version.Key, []head]    // by key
-	headAt  map[version.Key]map[uint32]uint32 // place in heads by chain, of keys with many
-	entries paged.Vec[uint32, entry]
+	base    *graph
+	graphs  []*graph // base and those of rc, ra, cc, as far as asked for
+	scratch []Txn
 
-	cuts      []Txn // lost a read-from to a cycle since the last Tick
-	scratch   []Txn
-	stamp     stamps
-	asked     []uint32 // by chain: the last of c.askings in which an edge was inferred from it
-	askings   uint32   // reads that were asked for whom they saw
-	below     []version.Key
-	firsts    []source
-	large     map[Txn][]version.Key // sorted writes of transactions with many
-	marks     marks
-	out       []Violation
-	staleTold int // in this Tick
-	// Visited counts the transactions that searches for witnesses looked at.
-	Visited  int
-	Inferred int // edges inferred so far, all levels
 	// Take, if set, is told now and then during a Tick of the steps (package budget) made since, and says whether to go
 	// on. Otherwise that ends early, with what was found, and nothing may be asked of the checker then.
 	Take func(steps int) bool
 	made int // steps that Take was not told of
-	// Witnesses is how many cycles are reported of one that tangles many
-	// transactions; 1 unless set.
-	Witnesses int
 }
 
 // node is a transaction.
@@ -176,7 +168,9 @@ type entry struct {
 // New makes a checker for levels; without sessions, session order counts for
 // nothing.
 func New(sessions bool, levels ...Level) *Checker {
-	c := &Checker{sessions: sessions, Witnesses: 1}
+	r := &records{sessions: sessions}
+	w, h := &rows{records: r}, &heads{records: r}
+	c := &Checker{records: r, rows: w, heads: h, witnesses: &witnesses{records: r, rows: w, heads: h, Witnesses: 1}}
 	c.base = &graph{level: G1}
 	c.graphs = append(c.graphs, c.base)
 	for _, l := range levels {
@@ -184,14 +178,14 @@ func New(sessions bool, levels ...Level) *Checker {
 			continue
 		}
 		c.graphs = append(c.graphs, &graph{level: l})
-		c.rows = c.rows || l == CC
-		c.indexes = c.indexes || l == RA && sessions
+		c.rows.wanted = c.rows.wanted || l == CC
+		c.heads.wanted = c.heads.wanted || l == RA && sessions
 	}
 	return c
 }
 
 // Len is the number of transactions.
-func (c *Checker) Len() int { return c.nodes.Len() }
+func (c *records) Len() int { return c.nodes.Len() }
 
 // Add takes in a transaction of a session: the keys of its external reads, in
 // program order, with as many repetitions as there were, and the keys that it
@@ -264,7 +258,7 @@ type list struct {
 	anchored bool
 }
 
-func (c *Checker) listOf(k version.Key) *list {
+func (c *records) listOf(k version.Key) *list {
 	if c.lists == nil {
 		c.lists = map[version.Key]*list{}
 	}
@@ -336,7 +330,7 @@ func (c *Checker) tail() {
 // Tick works off what came since the last one, and returns the violations that
 // are new. last says that nothing more will come.
 func (c *Checker) Tick(last bool) []Violation {
-	c.last, c.staleTold = last, 0
+	c.last, c.witnesses.staleTold = last, 0
 	c.tail()
 	from := c.place()
 	from = min(from, c.mendBase())
@@ -349,12 +343,12 @@ func (c *Checker) Tick(last bool) []Violation {
 		}
 	}
 	c.placed = Txn(c.nodes.Len())
-	out := c.out
-	c.out = nil
+	out := c.witnesses.out
+	c.witnesses.out = nil
 	return out
 }
 
-func (c *Checker) halted() bool {
+func (c *records) halted() bool {
 	made := c.made
 	c.made = 0
 	return c.Take != nil && !c.Take(made)
@@ -369,10 +363,10 @@ const (
 )
 
 // Bytes is about what rows take, which is all that may grow with more than the history.
-func (c *Checker) Bytes() int { return c.sets.Bytes() }
+func (c *rows) Bytes() int { return c.sets.Bytes() }
 
 // sources appends the transactions that t reads from.
-func (c *Checker) sources(n *node, to []Txn) []Txn {
+func (c *records) sources(n *node, to []Txn) []Txn {
 	for _, r := range c.reads.at(n.reads) {
 		if r.from < Initial {
 			to = append(to, r.from)
@@ -387,7 +381,7 @@ func (c *Checker) sources(n *node, to []Txn) []Txn {
 }
 
 // preds appends the direct predecessors of t in the base.
-func (c *Checker) preds(t Txn, to []Txn) []Txn {
+func (c *records) preds(t Txn, to []Txn) []Txn {
 	n := c.nodes.At(t)
 	if n.prev != none {
 		to = append(to, n.prev)
@@ -397,7 +391,7 @@ func (c *Checker) preds(t Txn, to []Txn) []Txn {
 
 // ReadsFrom tells whether t reads k, as far as was told, from a writer that on
 // accepts.
-func (c *Checker) ReadsFrom(t Txn, k version.Key, on func(from Txn) bool) bool {
+func (c *records) ReadsFrom(t Txn, k version.Key, on func(from Txn) bool) bool {
 	n := c.nodes.At(t)
 	reads := c.reads.at(n.reads)
 	for _, r := range reads {

@@ -72,7 +72,7 @@ func TestLevels(t *testing.T) {
 					t.Fatalf("%s, Tick %d, level %d: violated %v, want %v", name, now, l, got, want)
 				}
 				if !got {
-					checkOrder(t, fmt.Sprintf("%s, Tick %d, level %d", name, now, l), r, l, w.c.Order(l))
+					checkOrder(t, fmt.Sprintf("%s, Tick %d, level %d", name, now, l), r, l, w.c.witnesses.Order(l))
 				}
 			}
 		}
@@ -134,7 +134,7 @@ func TestWithout(t *testing.T) {
 			if found[l] || found[G1] {
 				continue
 			}
-			order := w.c.Order(l)
+			order := w.c.witnesses.Order(l)
 			trial, kept := w.c.Without(l), w.told
 			w.told.txns = slices.Clone(kept.txns)
 			for t := range h.txns {
@@ -151,9 +151,9 @@ func TestWithout(t *testing.T) {
 				t.Fatalf("%s, level %d: violated %v, want %v", name, l, got, want)
 			}
 			if !got {
-				checkOrder(t, name, r, l, trial.Order(l))
+				checkOrder(t, name, r, l, trial.witnesses.Order(l))
 			}
-			if w.told = kept; !slices.Equal(order, w.c.Order(l)) {
+			if w.told = kept; !slices.Equal(order, w.c.witnesses.Order(l)) {
 				t.Fatalf("%s, level %d: the copy changed the original", name, l)
 			}
 			copies[map[bool]int{true: 1}[got]]++
@@ -189,7 +189,7 @@ func TestAppendsLast(t *testing.T) {
 		if v := trial.Tick(true); v != nil {
 			t.Fatalf("appends %v: got %v", appends, v)
 		}
-		if o := trial.Order(RC); appends && slices.Index(o, b) < slices.Index(o, a) {
+		if o := trial.witnesses.Order(RC); appends && slices.Index(o, b) < slices.Index(o, a) {
 			t.Errorf("order %v: b appended after a", o)
 		}
 	}
@@ -220,10 +220,10 @@ func TestRowsUsedAgain(t *testing.T) {
 			tellers[i] = w
 		}
 		kept, again := tellers[0].c, tellers[1].c
-		if a, b := fmt.Sprint(kept.Order(RA)), fmt.Sprint(again.Order(RA)); a != b {
+		if a, b := fmt.Sprint(kept.witnesses.Order(RA)), fmt.Sprint(again.witnesses.Order(RA)); a != b {
 			t.Errorf("seed %d: another order for ra, which needs no rows", seed)
 		}
-		if again.sets.Bytes() < kept.sets.Bytes() {
+		if again.rows.sets.Bytes() < kept.rows.sets.Bytes() {
 			used++
 		}
 		r := newReference(&tellers[1].told)
@@ -235,7 +235,7 @@ func TestRowsUsedAgain(t *testing.T) {
 					t.Errorf("%s: violated %v, want %v", where, got, want)
 				}
 				if !want {
-					checkOrder(t, where, r, l, w.c.Order(l))
+					checkOrder(t, where, r, l, w.c.witnesses.Order(l))
 				}
 			}
 			if want {

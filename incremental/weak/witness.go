@@ -33,8 +33,22 @@ type Violation struct {
 	Cycle []Edge
 }
 
+// witnesses find what is told of a tangle.
+type witnesses struct {
+	*records
+	rows      *rows
+	heads     *heads
+	out       []Violation
+	staleTold int // in this Tick
+	// Visited counts the transactions that searches for witnesses looked at.
+	Visited int
+	// Witnesses is how many cycles are reported of one that tangles many
+	// transactions; 1 unless set.
+	Witnesses int
+}
+
 // stale: t3 read k's initial version, though t2, which wrote it, is visible.
-func (c *Checker) stale(g *graph, t2, t3 Txn, k version.Key) {
+func (c *witnesses) stale(g *graph, t2, t3 Txn, k version.Key) {
 	if c.staleTold >= staleMax {
 		return
 	}
@@ -48,7 +62,7 @@ func (c *Checker) stale(g *graph, t2, t3 Txn, k version.Key) {
 
 // Path is how t2 is visible to t3 at a level, as steps of session order and
 // read-from: a shortest way for cc, one step for the others. nil if it is not.
-func (c *Checker) Path(l Level, t2, t3 Txn) []Edge {
+func (c *witnesses) Path(l Level, t2, t3 Txn) []Edge {
 	if l > CC {
 		return c.guaranteed(l, t2, t3)
 	}
@@ -93,7 +107,7 @@ func (c *Checker) Path(l Level, t2, t3 Txn) []Edge {
 }
 
 // step is the base's edge from a to b: a read-from rather than session order.
-func (c *Checker) step(a, b Txn) (Edge, bool) {
+func (c *records) step(a, b Txn) (Edge, bool) {
 	if e, ok := c.readStep(a, b); ok {
 		return e, true
 	}
@@ -102,7 +116,7 @@ func (c *Checker) step(a, b Txn) (Edge, bool) {
 
 // readStep is the read-from from a to b, by the first read that shows it: what b missed
 // at read committed it read later.
-func (c *Checker) readStep(a, b Txn) (Edge, bool) {
+func (c *records) readStep(a, b Txn) (Edge, bool) {
 	n := c.nodes.At(b)
 	reads := c.reads.at(n.reads)
 	first := uint32(slices.IndexFunc(reads, func(r read) bool { return r.from == a })) // none if there is none
@@ -118,7 +132,7 @@ func (c *Checker) readStep(a, b Txn) (Edge, bool) {
 }
 
 // precedesInSession tells whether a comes before b in their session.
-func (c *Checker) precedesInSession(a, b Txn) bool {
+func (c *records) precedesInSession(a, b Txn) bool {
 	x, y := c.nodes.At(a), c.nodes.At(b)
 	if y.prev == none || x.open || x.chain == none {
 		return false
@@ -139,7 +153,7 @@ const (
 // inferred edges (AWDIT 3.4), of those with the fewest steps; or several, each
 // through another edge, if so many are wanted. Where the component is so large
 // that not all edges can be tried, the best of those tried.
-func (c *Checker) witness(g *graph, comp []Txn, in map[Txn]bool) {
+func (c *witnesses) witness(g *graph, comp []Txn, in map[Txn]bool) {
 	members := slices.Clone(comp)
 	slices.SortFunc(members, func(a, b Txn) int { return cmp.Compare(g.pos[a], g.pos[b]) })
 	against := c.against(g, members, in)
@@ -157,7 +171,7 @@ func (c *Checker) witness(g *graph, comp []Txn, in map[Txn]bool) {
 
 // against are the edges against g's order between members of a component; every
 // cycle has one.
-func (c *Checker) against(g *graph, members []Txn, in map[Txn]bool) []wrEdge {
+func (c *witnesses) against(g *graph, members []Txn, in map[Txn]bool) []wrEdge {
 	var out []wrEdge
 	for _, v := range members {
 		c.scratch = c.within(g, v, 0, c.scratch[:0])
@@ -172,7 +186,7 @@ func (c *Checker) against(g *graph, members []Txn, in map[Txn]bool) []wrEdge {
 
 // pairs are cycles of two transactions, an inferred edge and one of the base,
 // which there are none shorter than; as many as are wanted.
-func (c *Checker) pairs(against []wrEdge) [][]Txn {
+func (c *witnesses) pairs(against []wrEdge) [][]Txn {
 	var out [][]Txn
 	for _, e := range against {
 		if len(out) == c.Witnesses {
@@ -187,7 +201,7 @@ func (c *Checker) pairs(against []wrEdge) [][]Txn {
 
 // cycles are the cheapest cycles, no pairs, through edges against the order,
 // cheapest first.
-func (c *Checker) cycles(g *graph, against []wrEdge, in map[Txn]bool) [][]Txn {
+func (c *witnesses) cycles(g *graph, against []wrEdge, in map[Txn]bool) [][]Txn {
 	type found struct {
 		way  []Txn
 		cost int
@@ -215,7 +229,7 @@ func (c *Checker) cycles(g *graph, against []wrEdge, in map[Txn]bool) [][]Txn {
 
 // anyCycle is a cycle in a component, found by walking from predecessor to
 // predecessor.
-func (c *Checker) anyCycle(g *graph, t Txn, in map[Txn]bool) []Txn {
+func (c *witnesses) anyCycle(g *graph, t Txn, in map[Txn]bool) []Txn {
 	at := map[Txn]int{}
 	var walk []Txn
 	for {
@@ -237,7 +251,7 @@ const inferredCost = 1 << 33
 
 // around is the cheapest way from v to u, and its cost with the edge u → v. It is
 // searched backwards from u, cheapest first.
-func (c *Checker) around(g *graph, u, v Txn, in map[Txn]bool, budget *int) ([]Txn, int) {
+func (c *witnesses) around(g *graph, u, v Txn, in map[Txn]bool, budget *int) ([]Txn, int) {
 	type state struct {
 		cost int
 		next Txn
@@ -299,7 +313,7 @@ func (c *Checker) around(g *graph, u, v Txn, in map[Txn]bool, budget *int) ([]Tx
 }
 
 // edgeCost is the cost of the edge from u to v.
-func (c *Checker) edgeCost(u, v Txn) int {
+func (c *records) edgeCost(u, v Txn) int {
 	if slices.Contains(c.preds(v, nil), u) {
 		return 1
 	}
@@ -307,7 +321,7 @@ func (c *Checker) edgeCost(u, v Txn) int {
 }
 
 // edgesOf names the edges of a closed walk, steps along a session as one.
-func (c *Checker) edgesOf(g *graph, way []Txn) []Edge {
+func (c *witnesses) edgesOf(g *graph, way []Txn) []Edge {
 	var out []Edge
 	for i, a := range way {
 		b := way[(i+1)%len(way)]
@@ -331,7 +345,7 @@ func (c *Checker) edgesOf(g *graph, way []Txn) []Edge {
 // inferred is the inferred edge from a to b, the first one there was; one that a list
 // shows rather than one of the axiom. Where it shows both, the axiom asks for the same
 // on account of somebody who saw a's elements and missed nothing.
-func (c *Checker) inferred(g *graph, a, b Txn) Edge {
+func (c *witnesses) inferred(g *graph, a, b Txn) Edge {
 	out := Edge{From: a, To: b, Kind: Listed}
 	for e := g.head[b]; e != none; e = g.edges[e].next {
 		x := g.edges[e]
@@ -347,7 +361,7 @@ func (c *Checker) inferred(g *graph, a, b Txn) Edge {
 }
 
 // inList tells whether a list of k shows what a appended before what b did.
-func (c *Checker) inList(k version.Key, a, b Txn) bool {
+func (c *records) inList(k version.Key, a, b Txn) bool {
 	l := c.lists[k]
 	if l == nil {
 		return false
@@ -359,7 +373,7 @@ func (c *Checker) inList(k version.Key, a, b Txn) bool {
 
 // Order is a commit order that satisfies a level without violations, after the
 // last Tick.
-func (c *Checker) Order(l Level) []Txn {
+func (c *witnesses) Order(l Level) []Txn {
 	for _, g := range c.graphs {
 		if g.level == l {
 			return slices.Clone(g.at)

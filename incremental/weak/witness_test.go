@@ -15,7 +15,7 @@ func TestWitnesses(t *testing.T) {
 	each(t, func(t *testing.T, name string, seed uint64, s shape, h *plan) {
 		w := newTeller(h, allLevels...)
 		if seed%4 == 3 {
-			w.c.Witnesses = 3
+			w.c.witnesses.Witnesses = 3
 		}
 		edges := inferredEdges(w.c)
 		found := map[Level]bool{}
@@ -31,7 +31,7 @@ func TestWitnesses(t *testing.T) {
 			}
 			for _, l := range allLevels[1:] {
 				if !found[l] && !found[G1] {
-					checkFewest(t, fmt.Sprintf("%s, Tick %d, level %d", name, now, l), r, edges[l], ofLevel(got, l), w.c.Witnesses, fewest)
+					checkFewest(t, fmt.Sprintf("%s, Tick %d, level %d", name, now, l), r, edges[l], ofLevel(got, l), w.c.witnesses.Witnesses, fewest)
 				}
 			}
 			for _, v := range got {
@@ -91,7 +91,7 @@ func checkCycle(t *testing.T, name string, r *reference, c *Checker, v Violation
 		if a, b := slices.Index(r.lists[e.Key], e.From), slices.Index(r.lists[e.Key], e.To); e.Kind == Inferred && a >= 0 && a < b {
 			t.Fatalf("%s: step %d of %v: a list shows that order, and whoever read it missed nothing", name, i, v)
 		}
-		way := c.Path(v.Level, t2, t3)
+		way := c.witnesses.Path(v.Level, t2, t3)
 		if way == nil && !whole {
 			continue
 		}
