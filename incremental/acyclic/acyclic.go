@@ -88,18 +88,15 @@ type Theory struct {
 	implied []sat.Lit
 }
 
-// New makes a theory over nodes 0 to len(order)-1, with the fixed arcs, which
-// order is a topological order of; lits is the number of literals (twice that
-// of variables).
-func New(order []int32, fixed []Arc, lits int) *Theory {
-	t := &Theory{outAt: make([]int32, len(order)+1), inAt: make([]int32, len(order)+1)}
-	n := len(order)
+// New makes a theory over nodes 0 to len(prio)-1, with the fixed arcs, which have no cycle; lits is the number of
+// literals (twice that of variables). Where arcs leave a choice the order is that of prio, then of nodes.
+func New(prio []int32, fixed []Arc, lits int) *Theory {
+	t := &Theory{outAt: make([]int32, len(prio)+1), inAt: make([]int32, len(prio)+1)}
+	n := len(prio)
 	t.pos, t.mark, t.parent, t.via = make([]int32, n), make([]uint32, n), make([]int32, n), make([]int32, n)
 	t.out, t.in, t.may = slices.Repeat([]int32{none}, n), slices.Repeat([]int32{none}, n), slices.Repeat([]int32{none}, n)
-	for i, v := range order {
-		t.pos[v] = int32(i)
-	}
 	t.fix(fixed)
+	t.sort(prio)
 	t.room(lits)
 	return t
 }

@@ -55,7 +55,11 @@ func pairs(rng *rand.Rand, vars int) *puzzle {
 }
 
 func (p *puzzle) theory() *Theory {
-	t := New(p.order, p.fixed, len(p.means))
+	prio := make([]int32, p.n)
+	for i, v := range p.order {
+		prio[v] = int32(i)
+	}
+	t := New(prio, p.fixed, len(p.means))
 	for l, arcs := range p.means {
 		t.Means(sat.Lit(l), arcs...)
 	}

@@ -1,6 +1,35 @@
 package acyclic
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/internal/heap"
+)
+
+// ready is a node that nothing else precedes any more.
+type ready struct{ prio, node int32 }
+
+// sooner orders them by priority, then number.
+func sooner(a, b *ready) bool { return a.prio < b.prio || a.prio == b.prio && a.node < b.node }
+
+// sort orders the nodes along the fixed arcs.
+func (t *Theory) sort(prio []int32) {
+	var next []ready
+	for n := range prio {
+		if t.level = append(t.level, t.inAt[n+1]-t.inAt[n]); t.level[n] == 0 { // arcs from those without a place
+			heap.Push(&next, ready{prio[n], int32(n)}, sooner)
+		}
+	}
+	for place := int32(0); len(next) > 0; place++ {
+		u := heap.Pop(&next, sooner).node
+		t.pos[u] = place
+		for _, v := range t.outTo[t.outAt[u]:t.outAt[u+1]] {
+			if t.level[v]--; t.level[v] == 0 {
+				heap.Push(&next, ready{prio[v], v}, sooner)
+			}
+		}
+	}
+}
 
 // order makes the order agree with the new arc a; false if a closes a cycle.
 // The cost is that of the nodes that reach, or are reached, between the places

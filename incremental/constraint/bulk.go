@@ -269,29 +269,21 @@ func (p *Polygraph) settleChoices() {
 func (p *loader) topological() []node {
 	n := p.g.Nodes()
 	in := p.predecessors()
-	topo := make([]node, 0, n)
-	for i := range n {
-		if in[i] == 0 {
-			topo = append(topo, node(i))
-		}
-	}
+	topo := roots(in)
 	var cut map[graph.EdgeID]bool
-	ready := func(v node) { topo = append(topo, v) }
 	leaveOut := func(e graph.EdgeID) {
 		cut[e] = true
 		p.withdraw(p.g.Edge(e))
 		to := p.g.To(e)
 		if in[to]--; in[to] == 0 {
-			ready(to)
+			topo = append(topo, to)
 		}
 	}
 	var search *cycleSearch
 	next, cycles := 0, 0
 	for at := 0; ; {
-		for ; at < len(topo); at++ {
-			p.happen(topo[at], in, cut, ready)
-		}
-		if len(topo) == n {
+		topo = p.extend(topo, at, in, cut)
+		if at = len(topo); at == n {
 			break
 		}
 		if cut == nil {

@@ -42,7 +42,6 @@ type problem struct {
 	later  []vid          // of the read at hand: see writers.beside
 	means  [][]graph.Edge // by literal
 	clause [][]sat.Lit
-	place  []int32
 	theory *acyclic.Theory
 }
 
@@ -224,9 +223,10 @@ func (q *problem) index(n node) int32 {
 	return int32(i)
 }
 
-func (q *problem) placeOf(n node) int32 { return q.place[q.index(n)] }
+// placeOf is where the theory has n; it moves once the solver is at work.
+func (q *problem) placeOf(n node) int32 { return q.theory.Pos(q.index(n)) }
 
-// contractGraph makes the contracted graph, an order of it, and the theory.
+// contractGraph makes the contracted graph and the theory.
 func (q *problem) contractGraph() {
 	p := q.p
 	arcs := 0
@@ -250,14 +250,8 @@ func (q *problem) contractGraph() {
 	}
 	q.sortNodes()
 	fixed, extra := q.fixed()
-	n := len(q.nodes) + extra
-	order := topological(n, fixed, p.priorities(q.nodes, extra))
-	q.place = make([]int32, n)
-	for i, v := range order {
-		q.place[v] = int32(i)
-	}
+	q.theory = acyclic.New(p.priorities(q.nodes, extra), fixed, 2*len(q.vars))
 	q.schedule()
-	q.theory = acyclic.New(order, fixed, 2*len(q.vars))
 	q.theory.Expect(arcs)
 	for l, es := range q.means {
 		for _, e := range es {

@@ -216,17 +216,27 @@ func (p *known) happen(v node, in []int32, cut map[graph.EdgeID]bool, ready func
 	}
 }
 
-// layers is a topological order of the whole graph, first come first served.
+// layers is a topological order of the whole graph, first come first served; less of it if there is a cycle.
 func (p *known) layers() []node {
 	in := p.predecessors()
+	return p.extend(roots(in), 0, in, nil)
+}
+
+// roots are the nodes that nothing precedes.
+func roots(in []int32) []node {
 	out := make([]node, 0, len(in))
 	for v, n := range in {
 		if n == 0 {
 			out = append(out, node(v))
 		}
 	}
-	for at := 0; at < len(out); at++ {
-		p.happen(out[at], in, nil, func(v node) { out = append(out, v) })
+	return out
+}
+
+// extend lets what is in out from at on happen, and all that can after that; cut are edges that don't count.
+func (p *known) extend(out []node, at int, in []int32, cut map[graph.EdgeID]bool) []node {
+	for ; at < len(out); at++ {
+		p.happen(out[at], in, cut, func(v node) { out = append(out, v) })
 	}
 	return out
 }

@@ -43,10 +43,8 @@ func (p *solver) Order() []verdict.Event {
 	}
 	var next []node // a heap of those that nothing else precedes any more
 	ready := func(v node) { heap.Push(&next, v, heap.Less) }
-	for i := range n {
-		if in[i] == 0 {
-			ready(node(i))
-		}
+	for _, v := range roots(in) {
+		ready(v)
 	}
 	lower := func(v node) {
 		if in[v]--; in[v] == 0 {

@@ -116,10 +116,8 @@ func (p *solver) newRun() *run {
 			r.choices[c.reader] = append(r.choices[c.reader], c)
 		}
 	}
-	for v := range n {
-		if r.in[v] == 0 {
-			r.try(node(v))
-		}
+	for _, v := range roots(r.in) {
+		r.try(v)
 	}
 	return r
 }
