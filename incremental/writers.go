@@ -330,7 +330,7 @@ func (h *history) precededBy(index ordinal, start int64) bool {
 	return t.timed && !t.open && t.end < start && start-t.end > h.opt.MaxSkew
 }
 
-// appendedTo calls f with the keys that a transaction appended to.
+// eachAppended calls f with the keys that a transaction appended to.
 func (h *history) eachAppended(t *txn, f func(version.Key)) {
 	last := version.Key(none)
 	for _, c := range h.slab(t.writes) {
