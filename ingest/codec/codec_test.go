@@ -52,6 +52,13 @@ func TestDecode(t *testing.T) {
 			}},
 		},
 		{
+			"a condition as a tree",
+			`{"session":"s","status":"unknown","ops":[["rp",{"table":"t","where":["<", {"column": "v"},1.0]},{}]]}`,
+			record.Transaction{DB: "default", Session: "s", Status: record.Unknown, Ops: []record.Op{
+				{Kind: record.PredicateRead, Key: "t", Where: `["<",{"column":"v"},1]`, Value: object(`{}`)},
+			}},
+		},
+		{
 			"no id, but session and seq",
 			`{"session":"a/b","seq":7,"status":"aborted","ops":[]}`,
 			record.Transaction{DB: "default", Session: "a/b", Seq: 7, HasSeq: true, ID: "a/b#7", Status: record.Aborted},

@@ -22,6 +22,7 @@ import (
 
 var seeds = []string{
 	`{"db":"orders","session":"api-3/7","seq":42,"id":"api-3/7#42","start":1732160000123456789,"end":1732160000125000000,"status":"committed","ops":[["r","acct:1",100],["w","acct:1",90],["append","feed:9",17],["r","feed:9",[3,17]]]}`,
+	`{"session":"s","status":"unknown","ops":[["rp",{"table":"t","where":["==",{"column":"v"},"a\u0000"]},{}]]}`,
 	`{"session":"s","status":"unknown","ops":[["rp",{"table":"t","where":"v1 >= 10"},{"t:7":{"v1":12}}],["wp",{"table":"t","where":"v == 2"},{"set":{"v":3}}]]}`,
 	`{"session":"s\u00e9\n","seq":null,"status":"aborted","ops":[["w","k",{"b":[1.50,-0,1e400,"\ud83d\ude00"],"a":null,"c":{"x":true,"w":false}}]]}`,
 	`{"session":"s","start":2,"end":1,"status":"committed","ops":[]}`,
@@ -420,7 +421,11 @@ func twinOp(o any) (op record.Op, err error) {
 		case "table":
 			op.Key = s
 		case "where":
-			op.Where = s
+			if op.Where = s; s == "" {
+				if v, err := canonicalTwin(f.value); err == nil && v.Kind == record.KindList {
+					op.Where = v.Text
+				}
+			}
 		}
 	}
 	return op, refuseIf(op.Key == "" || op.Where == "")

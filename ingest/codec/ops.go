@@ -134,12 +134,15 @@ const (
 
 var predicateForm = form{fields: []string{"table", "where"}, has: "a predicate has table and where"}
 
-// predicate takes {"table":T,"where":W}.
+// predicate takes {"table":T,"where":W}, where W is a text, or a list: the tree of a condition.
 func (d *Decoder) predicate(op *record.Op) {
 	given := d.object(&predicateForm, `an object, {"table":…,"where":…}`, func(f uint) {
-		if f == predicateTable {
+		switch {
+		case f == predicateTable:
 			op.Key = d.name("the table")
-		} else {
+		case d.peek() == '[': // a tree, which is kept as its text
+			op.Where = d.names.String([]byte(d.value().Text))
+		default:
 			op.Where = d.name("the predicate")
 		}
 	})

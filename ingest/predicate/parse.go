@@ -17,11 +17,17 @@ const (
 	depthMax = 100
 )
 
-// Parse reads a condition. An error says what is not understood, and where: its byte, from 1.
-// O(len(text)).
+// Parse reads a condition, or the tree of one in JSON: see Predicate.JSON. An error says what is not understood, and
+// where: its byte, from 1, in that of the text that the tree stands for. O(len(text)).
 func Parse(text string) (*Predicate, error) {
 	if len(text) > textMax {
 		return nil, fmt.Errorf("the condition has %d bytes, more than %d", len(text), textMax)
+	}
+	if strings.HasPrefix(text, "[") {
+		var err error
+		if text, err = textOf(text); err != nil {
+			return nil, err
+		}
 	}
 	p := parser{rest: text, size: len(text)}
 	p.advance()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -80,7 +81,9 @@ func value(t *testing.T, text string) record.Value {
 
 // FuzzParse: whatever is understood has a canonical text, which says the same.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"v == 2", "a = 1 or not (b in (1, 'x', null))", "name like 'a%' && n between 3 and 7", "`a b` is not null", "mod(n, 3) = 0 or a % -7 > 1", "true", `s == "\u0000"`, "((((("} {
+	for _, s := range []string{"v == 2", "a = 1 or not (b in (1, 'x', null))", "name like 'a%' && n between 3 and 7", "`a b` is not null", "mod(n, 3) = 0 or a % -7 > 1", "true", `s == "\u0000"`, "(((((",
+		`["and",["==",{"column":"a"},1],["not",["in",{"column":"b","mod":3},[0,"x",null]]],["between",{"column":"n"},3,7]]`,
+		`["or",["like",{"column":"a b"},"x%"],["is-null",{"column":"v"}],true]`, `["and"]`, `["<",[1],{"mod":2}]`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -91,6 +94,9 @@ func FuzzParse(f *testing.F) {
 		again, err := predicate.Parse(p.String())
 		if err != nil || again.String() != p.String() {
 			t.Fatalf("%q is %q, which is read again as %v, %v", text, p, again, err)
+		}
+		if tree, err := predicate.Parse(p.JSON()); utf8.ValidString(text) && (err != nil || tree.String() != p.String()) {
+			t.Fatalf("%q is %s, which is read again as %v, %v", text, p.JSON(), tree, err)
 		}
 		row := record.ObjectOf(map[string]record.Value{"a": record.Int(1), "v": record.String("x"), "n": {Kind: record.KindNumber, Text: "1.5"}})
 		match, err := p.Match(row)
