@@ -62,6 +62,10 @@ or, of lists alone,
 
   ` + strings.Join(wrap(generate.ListAnomalies(), 76), "\n  ") + `
 
+or, of which rows there are, with --initial absent,
+
+  ` + strings.Join(wrap(generate.PredicateAnomalies(), 76), "\n  ") + `
+
 on keys that nothing else uses. Workloads:
 
 ` + workloadsHelp(false) + `  hard        a random 3-SAT formula of --variables as a history: valid at si and at

@@ -28,7 +28,8 @@ type step struct {
 	status record.Status
 	// ops are r(key,value) and w(key,value). Keys are fresh for each planting.
 	// The value init is the initial one; other names are new values. Of lists,
-	// a(key,value) appends an element and r(key,[value,…]) reads them.
+	// a(key,value) appends an element and r(key,[value,…]) reads them. Where keys are rows of a table,
+	// rp(table,[key=value,…]) reads all that are there.
 	ops string
 }
 
@@ -120,6 +121,27 @@ var listAnomalies = []anomaly{
 		{'c', 1, 0, "r(x,[x0,x1,x1])"}}},
 }
 
+// predicateAnomalies are about which rows there are.
+var predicateAnomalies = []anomaly{
+	// From ra up.
+	{"phantom", []step{
+		{'a', 0, 0, "rp(t,[]) w(x,x0)"},
+		{'b', 1, 0, "w(y,y0)"},
+		{'c', 1, 0, "rp(t,[x=x0]) rp(t,[x=x0,y=y0])"}}},
+
+	// From si up.
+	{"predicate-lost-update", []step{
+		{'a', 0, 0, "rp(t,[]) w(x,x0)"},
+		{'a', 1, 0, "rp(t,[x=x0]) w(y,y0)"},
+		{'b', 1, 0, "rp(t,[x=x0]) w(y,y1)"}}},
+
+	// ser and sser only.
+	{"predicate-write-skew", []step{
+		{'a', 0, 0, "rp(t,[]) w(x,x0)"},
+		{'a', 1, 0, "rp(t,[x=x0]) w(y,y0)"},
+		{'b', 1, 0, "rp(t,[x=x0]) w(z,z0)"}}},
+}
+
 // Anomalies lists the names of the anomalies that can be planted, from those
 // that break every level to those that break only the strongest. With the workload
 // Append they are planted as anomalies of lists.
@@ -127,6 +149,9 @@ func Anomalies() []string { return anomalyNames(anomalies) }
 
 // ListAnomalies lists the names of those that only lists have.
 func ListAnomalies() []string { return anomalyNames(listAnomalies) }
+
+// PredicateAnomalies lists the names of those of which rows there are. Each has a table of its own.
+func PredicateAnomalies() []string { return anomalyNames(predicateAnomalies) }
 
 func anomalyNames(as []anomaly) []string {
 	var out []string
@@ -137,7 +162,7 @@ func anomalyNames(as []anomaly) []string {
 }
 
 func anomalyNamed(name string) *anomaly {
-	all := slices.Concat(anomalies, listAnomalies)
+	all := slices.Concat(anomalies, listAnomalies, predicateAnomalies)
 	if i := slices.IndexFunc(all, func(a anomaly) bool { return a.name == name }); i >= 0 {
 		return &all[i]
 	}
@@ -291,6 +316,17 @@ func instantiate(steps [][]action, initial record.Value, key func() string, valu
 				keys[a.key] = key()
 			}
 			v := record.Null
+			if a.kind == record.PredicateRead {
+				rows := map[string]record.Value{}
+				for _, row := range a.values {
+					if name, holds, is := strings.Cut(row, "="); is {
+						rows[keys[name]] = named(holds)
+					}
+				}
+				table, _, _ := strings.Cut(keys[a.key], ":")
+				out[i] = append(out[i], record.Op{Kind: a.kind, Key: table, Where: "v > 0", Value: record.ObjectOf(rows)})
+				continue
+			}
 			if a.list {
 				for _, e := range a.values {
 					v = extended(v, named(e))

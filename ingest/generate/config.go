@@ -408,10 +408,14 @@ func (c *Config) checkAnomaly() error {
 	if slices.Contains(ListAnomalies(), c.Anomaly) && c.Initial == record.InitialZero {
 		return fmt.Errorf("initial: a list is never zero; use any or absent with anomaly %s", c.Anomaly)
 	}
+	if slices.Contains(PredicateAnomalies(), c.Anomaly) && c.Initial != record.InitialAbsent {
+		return fmt.Errorf("initial: that a row is not found says something where none was there at first; use absent with "+
+			"anomaly %s", c.Anomaly)
+	}
 	a := anomalyNamed(c.Anomaly)
 	if a == nil {
 		return fmt.Errorf("anomaly %q: use one of %s", c.Anomaly,
-			strings.Join(slices.Concat(Anomalies(), ListAnomalies()), ", "))
+			strings.Join(slices.Concat(Anomalies(), ListAnomalies(), PredicateAnomalies()), ", "))
 	}
 	if c.Level == LIN && a.keys() > 1 {
 		return fmt.Errorf("lin is about transactions of one key, and those of anomaly %s have several", c.Anomaly)

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -67,11 +68,23 @@ func (g *Generator) plantIfDue() {
 		g.values++
 		return record.Int(g.values)
 	}
+	isPredicate := slices.Contains(PredicateAnomalies(), p.anomaly.name)
+	if isPredicate {
+		table, rows := fmt.Sprintf("planted%d", len(p.planted)), 0
+		key = func() string {
+			rows++
+			return fmt.Sprintf("%s:%d", table, rows)
+		}
+		value = func() record.Value {
+			g.values++
+			return record.ObjectOf(map[string]record.Value{"v": record.Int(g.values)})
+		}
+	}
 	p.planted = append(p.planted, Planting{p.anomaly.name, make([]string, len(p.anomaly.steps))})
 	p.left = len(p.anomaly.steps)
 	span := max(int64(g.cfg.Duration), 16)
 	steps, initial := p.anomaly.actions(), g.initial
-	if lists := slices.Contains(ListAnomalies(), p.anomaly.name); lists || g.cfg.Workload == Append {
+	if lists := slices.Contains(ListAnomalies(), p.anomaly.name); !isPredicate && (lists || g.cfg.Workload == Append) {
 		if !lists {
 			steps = asLists(steps)
 		}

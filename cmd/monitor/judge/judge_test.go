@@ -125,9 +125,14 @@ func TestReplayRefusesAWrongProof(t *testing.T) {
 // TestEveryAnomalyHasEvidenceThatProvesIt: for each anomaly that can be planted,
 // what check reports as its history is violated when it is read again.
 func TestEveryAnomalyHasEvidenceThatProvesIt(t *testing.T) {
-	for _, name := range generate.Anomalies() {
+	for _, name := range slices.Concat(generate.Anomalies(), generate.PredicateAnomalies()) {
 		t.Run(name, func(t *testing.T) {
-			q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: name}, verdict.SER)
+			c := generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: name}
+			isPredicate := slices.Contains(generate.PredicateAnomalies(), name)
+			if isPredicate {
+				c.Initial = record.InitialAbsent
+			}
+			q := question(t, c, verdict.SER)
 			var h report.History
 			if err := Check(q, &h); err != nil {
 				t.Fatal(err)
@@ -137,6 +142,9 @@ func TestEveryAnomalyHasEvidenceThatProvesIt(t *testing.T) {
 				t.Fatalf("%s with %d anomalies", r.Verdict, len(r.Anomalies))
 			}
 			for _, a := range r.Anomalies {
+				if isPredicate && a.Name != name {
+					t.Errorf("it is called %s", a.Name)
+				}
 				h := evidence(t, a)
 				if got := Evidence(verdict.SER, h.Header, h.Transactions); got != verdict.Violated {
 					t.Errorf("%s: the evidence is %s\n%s", a.Name, got, a.History)
