@@ -30,9 +30,9 @@ type Step struct {
 type Drawer struct {
 	cfg   Config
 	rng   *rand.Rand
-	popul Sampler // the registers' popularity, for Zipf
-	lists int     // how many there are
-	only  int     // the register of the transaction in work, for LIN
+	popul *Popularity // the registers' popularity, for Zipf
+	lists int         // how many there are
+	only  int         // the register of the transaction in work, for LIN
 	steps []Step
 }
 

@@ -22,10 +22,10 @@ type Generator struct {
 	rows    rows    // of a workload that has them
 	drawer  *Drawer
 
-	common Sampler // the common values' popularity, for Duplicates
-	values int64   // the last value given out
-	now    int64   // the last instant
-	steps  int64   // counts reads and commits of the store
+	common *Popularity // the common values' popularity, for Duplicates
+	values int64       // the last value given out
+	now    int64       // the last instant
+	steps  int64       // counts reads and commits of the store
 
 	sessions []session
 	instants []instant   // a heap by before; at most one per session

@@ -48,8 +48,8 @@ type twitter struct {
 	users   int
 	tweets  int64     // the number of the last tweet; the first is 1
 	follows [][]int32 // by user, ascending
-	active  Sampler
-	famous  Sampler
+	active  *Popularity
+	famous  *Popularity
 }
 
 // deed is what a transaction does at C-Twitter.

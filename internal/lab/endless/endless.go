@@ -119,8 +119,8 @@ type Stream struct {
 	cfg      Config
 	rng      *rand.Rand
 	names    []string
-	store    []int64          // by key: the last committed value, 0 the initial one
-	popul    generate.Sampler // the keys' popularity, for Zipf
+	store    []int64              // by key: the last committed value, 0 the initial one
+	popul    *generate.Popularity // the keys' popularity, for Zipf
 	sessions []session
 	instants instants
 	taken    int // the session whose transaction was handed out last; -1: none
