@@ -187,7 +187,7 @@ func TestForeignRefusals(t *testing.T) {
 		{"hermitage-sql", "-- nothing\nselect 1; -- either", "h: no session did anything (empty-input)"},
 
 		{"dbcop-hist", "[x:=1]\n[x==1", `h:2: the transaction is not closed on its line: a ] is missing (truncated)`},
-		{"dbcop-hist", "[x:=?]", `h:1: field version of x: want an unsigned integer, not "" (wrong-type)`},
+		{"dbcop-hist", "[x:=?]", `h:1: field version of x: want an unsigned integer, not "?" (wrong-type)`},
 		{"dbcop-hist", "[x:=1y==2]", `h:1: want a blank or ] behind an event, not "y==2]" (bad-structure)`},
 		{"dbcop-hist", "[x=1]", `h:1: want := (a write) or == (a read) behind the variable x, not "=1]" (bad-structure)`},
 		{"dbcop-hist", "[x:=1]!!", `h:1: want a transaction in [ ], a comment behind //, or a line of dashes, not "!" (foreign-bytes)`},

@@ -2,8 +2,7 @@ package history
 
 import (
 	"bytes"
-	"unicode"
-	"unicode/utf8"
+	"regexp"
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -34,11 +33,7 @@ func looksHist(head []byte) bool {
 		case len(line) == 0:
 			return false
 		case line[0] == '[':
-			p := histParser{line: line}
-			if p.bracket() != nil {
-				return false
-			}
-			_, _, _, err := p.event()
+			_, _, _, err := new(builder).histEvent(bytes.TrimLeft(line[1:], " \t"))
 			return err == nil
 		case !isDashes(line) && !bytes.HasPrefix(line, []byte("//")):
 			return false
@@ -60,13 +55,14 @@ func readHist(in *input) ([]History, error) {
 			session, seq = session+1, 0
 			return nil
 		}
-		p := histParser{line: line}
-		for p.more() {
-			if err := p.bracket(); err != nil {
-				return err
+		for rest := line; len(rest) > 0 && !bytes.HasPrefix(rest, []byte("//")); rest = bytes.TrimLeft(rest, " \t") {
+			if rest[0] != '[' {
+				return reject.New(reject.ForeignBytes,
+					"want a transaction in [ ], a comment behind //, or a line of dashes, not %.40q", rest)
 			}
-			for !p.closed() {
-				kind, name, value, err := p.event()
+			rest = bytes.TrimLeft(rest[1:], " \t")
+			for !bytes.HasPrefix(rest, []byte("]")) {
+				op, name, after, err := b.histEvent(rest)
 				if err != nil {
 					return err
 				}
@@ -75,14 +71,15 @@ func readHist(in *input) ([]History, error) {
 					key = b.texts.String(name)
 					names[key] = key
 				}
-				v := record.Null
-				if value != nil {
-					v = b.value(*value)
-				}
-				b.ops = append(b.ops, record.Op{Kind: kind, Key: key, Value: v})
+				op.Key, rest = key, after
+				b.ops = append(b.ops, op)
+			}
+			status := record.Committed
+			if rest = rest[1:]; bytes.HasPrefix(rest, []byte("!")) {
+				status, rest = record.Aborted, rest[1:]
 			}
 			seq++
-			txns = append(txns, b.transaction(b.session(session), seq, p.status()))
+			txns = append(txns, b.transaction(b.session(session), seq, status))
 		}
 		return nil
 	})
@@ -120,95 +117,31 @@ func committedZeros(txns []record.Transaction) map[string]bool {
 	return out
 }
 
-// histParser takes a line of transactions apart.
-type histParser struct {
-	line []byte
-	p    int
-}
+// histParts are those of an event: the variable, the operator, the version, and the blanks behind it.
+var histParts = regexp.MustCompile(`^([\pL\p{Nd}_]*)(:=|==)?(\?|[0-9]*)([ \t]*)`)
 
-func (p *histParser) blanks() {
-	for p.p < len(p.line) && (p.line[p.p] == ' ' || p.line[p.p] == '\t') {
-		p.p++
-	}
-}
-
-func (p *histParser) rest() []byte { return p.line[p.p:] }
-
-// more tells whether something follows that is no comment.
-func (p *histParser) more() bool {
-	p.blanks()
-	return p.p < len(p.line) && !bytes.HasPrefix(p.rest(), []byte("//"))
-}
-
-func (p *histParser) bracket() *reject.Error {
-	if p.p >= len(p.line) || p.line[p.p] != '[' {
-		return reject.New(reject.ForeignBytes,
-			"want a transaction in [ ], a comment behind //, or a line of dashes, not %.40q", p.rest())
-	}
-	p.p++
-	p.blanks()
-	return nil
-}
-
-// closed takes the bracket that ends a transaction, if it is there.
-func (p *histParser) closed() bool {
-	if p.p < len(p.line) && p.line[p.p] == ']' {
-		p.p++
-		return true
-	}
-	return false
-}
-
-func (p *histParser) status() record.Status {
-	if p.p < len(p.line) && p.line[p.p] == '!' {
-		p.p++
-		return record.Aborted
-	}
-	return record.Committed
-}
-
-// event takes one event and the blanks behind it; value is nil for ==?.
-func (p *histParser) event() (kind record.OpKind, name []byte, value *uint64, err *reject.Error) {
-	from := p.p
-	for p.p < len(p.line) {
-		r, size := utf8.DecodeRune(p.rest())
-		if r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) || r == utf8.RuneError {
-			break
-		}
-		p.p += size
-	}
-	if name = p.line[from:p.p]; len(name) == 0 {
-		if len(p.rest()) == 0 {
-			return 0, nil, nil, reject.New(reject.Truncated, "the transaction is not closed on its line: a ] is missing")
-		}
-		return 0, nil, nil, reject.New(reject.BadStructure, "want an event, such as x:=1, x==1 or x==?, not %.40q", p.rest())
+// histEvent takes an event off the front of a line. Its key is left open, as the name is a part of the line.
+func (m *builder) histEvent(line []byte) (op record.Op, name, rest []byte, err *reject.Error) {
+	parts := histParts.FindSubmatch(line)
+	name, rest = parts[1], line[len(parts[0]):]
+	if string(parts[2]) == ":=" {
+		op.Kind = record.Write
 	}
 	switch {
-	case bytes.HasPrefix(p.rest(), []byte(":=")):
-		kind = record.Write
-	case bytes.HasPrefix(p.rest(), []byte("==")):
-	default:
-		return 0, nil, nil, reject.New(reject.BadStructure,
-			"want := (a write) or == (a read) behind the variable %.40s, not %.40q", name, p.rest())
+	case len(line) == 0:
+		err = reject.New(reject.Truncated, "the transaction is not closed on its line: a ] is missing")
+	case len(name) == 0:
+		err = reject.New(reject.BadStructure, "want an event, such as x:=1, x==1 or x==?, not %.40q", line)
+	case len(parts[2]) == 0:
+		err = reject.New(reject.BadStructure, "want := (a write) or == (a read) behind the variable %.40s, not %.40q", name,
+			line[len(name):])
+	case op.Kind == record.Write || string(parts[3]) != "?":
+		var n uint64
+		n, err = unsigned("version of "+string(name[:min(len(name), 40)]), parts[3])
+		op.Value = m.value(n)
 	}
-	p.p += 2
-	if kind == record.Read && p.p < len(p.line) && p.line[p.p] == '?' {
-		p.p++
-	} else {
-		from = p.p
-		for p.p < len(p.line) && '0' <= p.line[p.p] && p.line[p.p] <= '9' {
-			p.p++
-		}
-		n, err := unsigned("version of "+string(name[:min(len(name), 40)]), p.line[from:p.p])
-		if err != nil {
-			return 0, nil, nil, err
-		}
-		value = &n
+	if err == nil && len(parts[4]) == 0 && len(rest) > 0 && rest[0] != ']' {
+		err = reject.New(reject.BadStructure, "want a blank or ] behind an event, not %.40q", rest)
 	}
-	before := p.p
-	p.blanks()
-	if p.p == before && p.p < len(p.line) && p.line[p.p] != ']' {
-		return 0, nil, nil, reject.New(reject.BadStructure, "want a blank or ] behind an event, not %.40q", p.rest())
-	}
-	return kind, name, value, nil
+	return op, name, rest, err
 }
