@@ -4,7 +4,6 @@ import (
 	"iter"
 	"math"
 	"sort"
-	"sync"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -217,97 +216,49 @@ func (r *Records) At(i int) record.Transaction {
 // overwritten by the next one; its strings are not.
 func (r *Records) All() iter.Seq2[int, *record.Transaction] {
 	return func(yield func(int, *record.Transaction) bool) {
-		var u unpacker
 		i := 0
-		for n := range r.blocks {
-			b := &r.blocks[n]
-			u.data, u.base, u.p = b.data, b.base, 0
-			for u.p < len(b.data)-padding {
-				u.next()
-				r.resolve(&u, b)
-				u.identify()
-				b.log.of(i-b.first, &u.t)
-				if !yield(i, &u.t) {
-					return
-				}
-				i++
+		for u := range r.unpacked() {
+			u.identify()
+			if !yield(i, &u.t) {
+				return
 			}
+			i++
 		}
 	}
 }
 
 // Numbered takes out one record after the other as All does, but without making
 // IDs, and with the numbers of its operations' keys: equal ones for equal keys,
-// and less than Names. Both are good until the next record. A goroutine takes the
-// records of the next block out meanwhile; it ends with the loop.
+// and less than Names. Both are good until the next record.
 func (r *Records) Numbered() iter.Seq2[*record.Transaction, []uint32] {
 	return func(yield func(*record.Transaction, []uint32) bool) {
-		full, free, done := make(chan *unpacked, 1), make(chan *unpacked, 2), make(chan struct{})
-		var ahead sync.WaitGroup
-		defer ahead.Wait()
-		defer close(done)
-		ahead.Go(func() { r.unpackAhead(full, free, done) })
-		free <- &unpacked{}
-		free <- &unpacked{}
-		for u := range full {
-			from := 0
-			for i := range u.txns {
-				t := &u.txns[i]
-				if !yield(t, u.keys[from:from+len(t.Ops)]) {
-					return
-				}
-				from += len(t.Ops)
+		for u, b := range r.unpacked() {
+			for i, k := range u.keys {
+				u.keys[i] = b.names[k]
 			}
-			free <- u
-		}
-	}
-}
-
-// unpacked is a block's records, without IDs.
-type unpacked struct {
-	txns []record.Transaction
-	ops  []record.Op
-	keys []uint32
-}
-
-// unpackAhead takes out block after block, into what is free, until done.
-func (r *Records) unpackAhead(full chan<- *unpacked, free <-chan *unpacked, done <-chan struct{}) {
-	defer close(full)
-	for n := range r.blocks {
-		select {
-		case u := <-free:
-			r.unpack(n, u)
-			select {
-			case full <- u:
-			case <-done:
+			if !yield(&u.t, u.keys) {
 				return
 			}
-		case <-done:
-			return
 		}
 	}
 }
 
-// unpack takes out a block.
-func (r *Records) unpack(n int, to *unpacked) {
-	to.txns, to.ops, to.keys = to.txns[:0], to.ops[:0], to.keys[:0]
-	b := &r.blocks[n]
-	u := b.unpacker()
-	for u.p < len(b.data)-padding {
-		u.next()
-		r.resolve(&u, b)
-		b.log.of(len(to.txns), &u.t)
-		to.txns = append(to.txns, u.t)
-		to.ops = append(to.ops, u.ops...)
-		for _, k := range u.keys {
-			to.keys = append(to.keys, b.names[k])
+// unpacked takes out one record after the other, without its ID, and its block.
+func (r *Records) unpacked() iter.Seq2[*unpacker, *block] {
+	return func(yield func(*unpacker, *block) bool) {
+		var u unpacker
+		for n := range r.blocks {
+			b := &r.blocks[n]
+			u.data, u.base, u.p = b.data, b.base, 0
+			for i := 0; u.p < len(b.data)-padding; i++ {
+				u.next()
+				r.resolve(&u, b)
+				b.log.of(i, &u.t)
+				if !yield(&u, b) {
+					return
+				}
+			}
 		}
-	}
-	from := 0
-	for i := range to.txns { // ops does not move any more
-		t := &to.txns[i]
-		t.Ops = to.ops[from : from+len(t.Ops) : from+len(t.Ops)]
-		from += len(t.Ops)
 	}
 }
 
