@@ -19,9 +19,8 @@ type commitOrder struct {
 	reads   []resolved
 	readsAt []span // by transaction
 	writes  []finalWrite
-	wroteAt []span // by transaction
-	ints    map[integer]int32
-	others  map[written]int32 // as ints, for values that are no integers
+	wroteAt []span            // by transaction
+	last    map[written]int32 // the write of a value that committed last so far
 	lists   map[int32]*listVersions
 	mixed   map[int32]bool // keys that are both appended to and written
 
@@ -78,7 +77,7 @@ func newCommitOrder(r *replay, level verdict.Level) *commitOrder {
 	return &commitOrder{
 		replay: r, repeat: level == verdict.RA || level == verdict.CC, anyVersions: level == verdict.G1,
 		readsAt: make([]span, len(r.txns)), wroteAt: make([]span, len(r.txns)),
-		ints: map[integer]int32{}, others: map[written]int32{}, lists: map[int32]*listVersions{},
+		last: map[written]int32{}, lists: map[int32]*listVersions{},
 		latest: make([]int32, len(r.objects)), stamp: make([]int32, len(r.objects)), met: make([]int32, len(r.txns)),
 	}
 }

@@ -31,12 +31,6 @@ type finalWrite struct {
 	key, txn, op, before int32
 }
 
-// integer is a written integer. Most values are, and it is less to hash.
-type integer struct {
-	key int32
-	num int64
-}
-
 // choose notes the writers that a certificate names. That they are possible is
 // checked where the read is.
 func (c *commitOrder) choose(sources []verdict.Source) *Error {
@@ -123,11 +117,7 @@ func (c *commitOrder) noteWrites(n int) {
 		if w := &own[at]; !c.objects[w.key].isList {
 			v := c.txns[n].Ops[w.op].Value
 			w.before = c.lastWrite(w.key, v)
-			if v.Kind == record.KindInt {
-				c.ints[integer{w.key, v.Num}] = int32(from + at)
-			} else {
-				c.others[written{w.key, v}] = int32(from + at)
-			}
+			c.last[written{w.key, v}] = int32(from + at)
 		}
 	}
 	c.wroteAt[n] = span{from, len(c.writes)}
@@ -136,17 +126,10 @@ func (c *commitOrder) noteWrites(n int) {
 // lastWrite is the write of a value that committed last so far, as an index of
 // writes, or none.
 func (c *commitOrder) lastWrite(key int32, v record.Value) int32 {
-	var at int32
-	var ok bool
-	if v.Kind == record.KindInt {
-		at, ok = c.ints[integer{key, v.Num}]
-	} else {
-		at, ok = c.others[written{key, v}]
+	if at, ok := c.last[written{key, v}]; ok {
+		return at
 	}
-	if !ok {
-		return none
-	}
-	return at
+	return none
 }
 
 // writeOf is transaction n's last write of a key, as an index of writes, or none.
