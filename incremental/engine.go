@@ -185,7 +185,7 @@ func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
 		e.stream(index)
 	}
 	if len(e.h.woken) > 0 {
-		e.r.wakeStirred()
+		e.r.resolveWoken()
 	}
 	return id
 }

@@ -341,8 +341,8 @@ func (ev *evidence) prove(c *check, f *constraint.Violation, counts bool) proof 
 	return p
 }
 
-// told is what a proof tells.
-func (ev *evidence) told(c *check, p proof) verdict.Violation {
+// proven is the violation that a proof shows.
+func (ev *evidence) proven(c *check, p proof) verdict.Violation {
 	v := ev.violation(c, p.Violation)
 	if !p.proved {
 		for id := range ev.h.indexOf {

@@ -81,7 +81,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	case violated && !p.proved:
 		c.poly.Unexplained++ // it may follow only from what was read: a transaction took effect that can't have
 	default:
-		e.out.tell(c, e.ev.told(c, p))
+		e.out.tell(c, e.ev.proven(c, p))
 	}
 }
 

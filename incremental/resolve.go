@@ -541,9 +541,9 @@ func (r *resolver) read(index ordinal, c cellID, v version.ID) {
 	}
 }
 
-// wakeStirred looks again at reads of which it is known now that what they found
+// resolveWoken looks again at reads of which it is known now that what they found
 // was aborted, or overwritten by its own transaction.
-func (r *resolver) wakeStirred() {
+func (r *resolver) resolveWoken() {
 	for _, c := range r.h.woken {
 		if r.h.cells.At(c).waiting != none && r.opt.Online && r.g.opened && r.h.unique() && !r.h.common(r.h.cells.At(c)) {
 			r.h.release(c, func(index ordinal) { r.resolve(index, r.h.waitedFor(index, c)) })

@@ -6,27 +6,27 @@ import (
 	"github.com/isowatch/isowatch/window/frontier"
 )
 
-// meet tells the engine, before it is given t, what the frontier knows of its keys,
+// addPast tells the engine, before it is given t, what the frontier knows of its keys,
 // whose numbers keys are.
-func (s *segments) meet(t *record.Transaction, keys []version.Key) {
+func (s *segments) addPast(t *record.Transaction, keys []version.Key) {
 	s.listed = s.listed || lists(t)
 	switch {
 	case s.number == 0 || !s.complete && !s.listed && !s.lazy:
 	case !s.complete && !s.listed && s.unique:
-		s.meetRead(t, keys)
+		s.addReadOfPast(t, keys)
 	default:
-		s.meetAll(t, keys)
+		s.addAllOfPast(t, keys)
 	}
 }
 
-// meetAll takes all versions of the keys that the engine has not been told of.
-func (s *segments) meetAll(t *record.Transaction, keys []version.Key) {
+// addAllOfPast takes all versions of the keys that the engine has not been told of.
+func (s *segments) addAllOfPast(t *record.Transaction, keys []version.Key) {
 	s.fresh = s.fresh[:0]
 	for i := range t.Ops {
-		if keyless(&t.Ops[i]) || s.met.has(keys[i]) {
+		if keyless(&t.Ops[i]) || s.pastGiven.has(keys[i]) {
 			continue
 		}
-		s.met.set(keys[i])
+		s.pastGiven.set(keys[i])
 		s.loseKey(t.Ops[i].Key)
 		s.fresh = append(s.fresh, t.Ops[i].Key)
 	}
@@ -34,20 +34,20 @@ func (s *segments) meetAll(t *record.Transaction, keys []version.Key) {
 		return
 	}
 	s.refs = s.front.Find(s.refs[:0], s.fresh...)
-	s.take()
+	s.addBases()
 }
 
-// meetRead takes all versions of the keys of which t reads one. Where each
+// addReadOfPast takes all versions of the keys of which t reads one. Where each
 // value has one writer, and any write may be missing, the others say nothing: a write that
 // nobody reads has no order but that of the clock, which is before all
 // that the engine has.
-func (s *segments) meetRead(t *record.Transaction, keys []version.Key) {
+func (s *segments) addReadOfPast(t *record.Transaction, keys []version.Key) {
 	if t.Status == record.Aborted { // nothing is concluded from what it read
 		return
 	}
 	s.fresh, s.reads = s.fresh[:0], s.reads[:0]
 	for i := range t.Ops {
-		if t.Ops[i].Kind == record.Read && !s.met.has(keys[i]) {
+		if t.Ops[i].Kind == record.Read && !s.pastGiven.has(keys[i]) {
 			s.fresh, s.reads = append(s.fresh, t.Ops[i].Key), append(s.reads, i)
 		}
 	}
@@ -57,18 +57,18 @@ func (s *segments) meetRead(t *record.Transaction, keys []version.Key) {
 	s.refs = s.front.Find(s.refs[:0], s.fresh...)
 	n := 0
 	for j, i := range s.reads {
-		if r := s.refs[j]; r != frontier.NoRef && !s.met.has(keys[i]) && s.front.Holds(r, t.Ops[i].Value) {
-			s.met.set(keys[i])
+		if r := s.refs[j]; r != frontier.NoRef && !s.pastGiven.has(keys[i]) && s.front.Holds(r, t.Ops[i].Value) {
+			s.pastGiven.set(keys[i])
 			s.fresh[n], s.refs[n] = s.fresh[j], r
 			n++
 		}
 	}
 	s.fresh, s.refs = s.fresh[:n], s.refs[:n]
-	s.take()
+	s.addBases()
 }
 
-// take gives the engine the transactions that fresh and refs stand for.
-func (s *segments) take() {
+// addBases gives the engine the transactions that fresh and refs stand for.
+func (s *segments) addBases() {
 	s.front.Past(s.fresh, s.refs, func(p frontier.Past, stub *frontier.Stub) {
 		// What may take effect at any time has no place before all others, nor has
 		// what has no times.

@@ -63,14 +63,14 @@ type segments struct {
 	added, resumes int
 	// since: an order explains all since the beginning, as far as that was decided when the segment before ended. rows is
 	// what it had made of the rows of tables then, and who is not in it is fed without the flag ordered.
-	since  bool
-	rows   record.Transaction
-	weight weights
-	before unknown        // what the engine before left open of the overlap
-	met    bits           // keys that the engine was told of, where that matters, by its number
-	fresh  []string       // scratch
-	refs   []frontier.Ref // scratch
-	reads  []int          // scratch
+	since     bool
+	rows      record.Transaction
+	weight    weights
+	before    unknown        // what the engine before left open of the overlap
+	pastGiven bits           // by the engine's number of a key: it has the past of the key, where that matters
+	fresh     []string       // scratch
+	refs      []frontier.Ref // scratch
+	reads     []int          // scratch
 	// awaited are the values that reads of the seeds wait for, by the engine's number of the
 	// key: the least place of such a read in the stream's time.
 	awaited map[version.Key]map[record.Value]int64
@@ -198,7 +198,7 @@ func (s *segments) open() {
 	s.broken = make([]bool, len(s.cfg.Levels))
 	s.running, s.resumes = nil, 0
 	s.engine = s.newEngine()
-	s.met.clear()
+	s.pastGiven.clear()
 	clear(s.awaited)
 }
 
@@ -281,7 +281,7 @@ const untickedMost = 16_384
 // feed returns the engine's numbers of the keys of t.
 func (s *segments) feed(t *record.Transaction, f fed) []version.Key {
 	keys := s.source.keys(f.ref, s.engine, s.opened)
-	s.meet(t, keys)
+	s.addPast(t, keys)
 	s.engine.StepKeys(t, f.at, keys)
 	if s.unique && !s.engine.Unique() {
 		s.unique, s.due = false, anew
@@ -1107,7 +1107,7 @@ func (s *segments) seed(t *record.Transaction) {
 	for i := range t.Ops {
 		key := t.Ops[i].Key
 		number := s.engine.Key(key)
-		if s.met.has(number) {
+		if s.pastGiven.has(number) {
 			continue
 		}
 		s.loseKey(key)
@@ -1117,7 +1117,7 @@ func (s *segments) seed(t *record.Transaction) {
 			s.engine.Lose(key, false)
 			continue
 		}
-		s.met.set(number)
+		s.pastGiven.set(number)
 	}
 	s.noteAwaited(t)
 	s.engine.Step(t, t.End)
