@@ -33,6 +33,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/isowatch/isowatch/ingest/change"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/wait"
@@ -262,6 +263,9 @@ func (r *Recorder) Event(e record.Event) {
 	r.take("", func(b []byte) []byte { return codec.AppendWorldEvent(b, &e) })
 }
 
+// Logged passes on where in the database's log a transaction committed, beside the records of which one is Numbered so.
+func (r *Recorder) Logged(c change.Change) { r.take(c.XID, c.Append) }
+
 // cut is the beginning of a text, whole characters of it.
 func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
@@ -300,10 +304,11 @@ func (s *Session) Name() string { return s.name }
 func (s *Session) Begin() *Transaction { return s.begin(s.recorder.Now()) }
 
 // Record records a transaction that has ended, of who learns only then what it did. start is what Recorder.Now was
-// before the database was told, and not before the session's last transaction began; statements are as
-// Transaction.Asked has it. Operations without a key are left out.
-func (s *Session) Record(start int64, outcome record.Status, statements string, ops ...record.Op) {
+// before the database was told, and not before the session's last transaction began; xid and statements
+// are as Transaction.Numbered and Asked have them. Operations without a key are left out.
+func (s *Session) Record(start int64, outcome record.Status, xid, statements string, ops ...record.Op) {
 	t := s.begin(start)
+	t.Numbered(xid)
 	t.Asked(statements)
 	for _, o := range ops {
 		if o.Key != "" {

@@ -37,9 +37,9 @@ func (l *lines) Close() error {
 	return nil
 }
 
-// Posts is a sink that posts records to a monitor that has source.http, at its address, such as http://monitor:8080. Who
-// asks for a token is given it. What the monitor has no room for, or nobody answers, is posted again as long as ctx
-// allows.
+// Posts is a sink that posts records to a monitor that has source.http, at its address, such as http://monitor:8080.
+// If token is not empty, it is shown. What the monitor has no room for, or does not answer, is posted again as long as
+// ctx allows.
 func Posts(client *http.Client, address, token string) Sink {
 	return &posts{client: client, url: strings.TrimSuffix(address, "/") + "/api/v1/records", token: token}
 }
@@ -57,22 +57,16 @@ const (
 )
 
 func (p *posts) Put(ctx context.Context, records []Record) error {
-	var body []byte
-	for i, r := range records {
-		body = append(append(body, r.JSON...), '\n')
-		if len(body) < postBytes && i < len(records)-1 {
-			continue
+	for len(records) > 0 {
+		var body []byte
+		for len(records) > 0 && len(body) < postBytes {
+			body, records = append(append(body, records[0].JSON...), '\n'), records[1:]
 		}
-		for {
-			again, err := p.post(ctx, body)
-			if err == nil {
-				break
-			}
+		for again, err := p.post(ctx, body); err != nil; again, err = p.post(ctx, body) {
 			if !again || wait.Sleep(ctx, postPause) != nil {
 				return fmt.Errorf("post records: %w", err)
 			}
 		}
-		body = body[:0]
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,6 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
 // canaryFlags are the flags of canary that are no shorthands of the configuration.
@@ -86,13 +86,13 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 		sources.Overrides = append(sources.Overrides,
 			config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
 	}
-	if c.publish != "" && !c.posts() {
-		broker, topic, err := c.topic()
-		if err != nil {
-			return err
-		}
+	to, topic, err := c.topic()
+	if err != nil {
+		return err
+	}
+	if topic != "" {
 		sources.Overrides = append(sources.Overrides,
-			config.Override{Flag: "--publish", Path: "canary.publish.brokers", Value: yamlList([]string{broker})},
+			config.Override{Flag: "--publish", Path: "canary.publish.brokers", Value: yamlList(to.Brokers)},
 			config.Override{Flag: "--publish", Path: "canary.publish.topic", Value: topic})
 	}
 	loaded, err := config.Load(sources)
@@ -116,9 +116,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	o := &c.options
-	var to kafka.Connection
-	var topic string
-	if p := loaded.Canary.Publish; p != nil {
+	if p := loaded.Canary.Publish; p != nil && !strings.Contains(c.publish, "://") {
 		to, topic = app.Connection("canary.publish", p.Brokers, p.TLS, p.SASL), p.Topic
 	}
 	o.Config, o.Duration = loaded.Config, c.duration

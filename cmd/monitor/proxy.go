@@ -6,7 +6,6 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/proxy"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
 // proxyFlags are the flags of proxy that are no shorthands of the configuration.
@@ -69,14 +68,12 @@ func (p *proxyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return unusable(err)
 	}
-	var broker, topic string
-	if p.publish != "" && !p.posts() {
-		if broker, topic, err = p.topic(); err != nil {
-			return err
-		}
+	to, topic, err := p.topic()
+	if err != nil {
+		return err
 	}
 	o.Config, o.Duration = loaded.Config, p.duration
-	o.Output, err = p.output(cmd, loaded, kafka.Connection{Brokers: []string{broker}}, topic)
+	o.Output, err = p.output(cmd, loaded, to, topic)
 	switch {
 	case cmd.Context().Err() != nil:
 		return nil

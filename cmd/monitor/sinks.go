@@ -51,21 +51,21 @@ func (r *recording) sources(cmd *cobra.Command) (config.Sources, error) {
 	return r.from.sources(cmd)
 }
 
-// posts tells whether --publish names a monitor.
-func (r *recording) posts() bool {
-	return strings.HasPrefix(r.publish, "http://") || strings.HasPrefix(r.publish, "https://")
-}
-
-// topic is what --publish says.
-func (r *recording) topic() (broker, topic string, err error) {
+// topic is what --publish says; neither where it is empty or a monitor's address.
+func (r *recording) topic() (to kafka.Connection, topic string, err error) {
+	if r.publish == "" || strings.Contains(r.publish, "://") {
+		return to, "", nil
+	}
 	broker, topic, ok := strings.Cut(r.publish, "/")
 	if !ok || topic == "" || broker == "" {
-		return "", "", unusablef("--publish: wants broker:port/topic, as in 127.0.0.1:9092/transactions, not %q", r.publish)
+		return to, "", unusablef("--publish: wants broker:port/topic, as in 127.0.0.1:9092/transactions, or "+
+			"http://host:port, not %q", r.publish)
 	}
-	return broker, topic, nil
+	return kafka.Connection{Brokers: []string{broker}}, topic, nil
 }
 
-// output is where what becomes of the records goes; they are sent to topic, if that is not empty.
+// output is where what becomes of the records goes; they are sent to topic, or where --publish says, if either is
+// there.
 func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.Connection,
 	topic string) (o embedded.Output, err error) {
 	stderr := cmd.ErrOrStderr()
@@ -81,7 +81,7 @@ func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.C
 	if r.until {
 		o.Until = func(alerts.Alert) bool { return true }
 	}
-	if topic == "" && !r.posts() {
+	if topic == "" && r.publish == "" {
 		return o, nil
 	}
 	if r.until {
@@ -114,7 +114,7 @@ func (r *recording) open() (*os.File, error) {
 
 // publishTo is a monitor that --publish names, or connects to a topic, and tries as long as the command is to run.
 func (r *recording) publishTo(cmd *cobra.Command, c kafka.Connection, topic string) (recorder.Sink, error) {
-	if r.posts() {
+	if topic == "" {
 		return recorder.Posts(http.DefaultClient, r.publish, strings.TrimSpace(os.Getenv(config.TokenEnv))), nil
 	}
 	ctx := cmd.Context()

@@ -3,7 +3,6 @@ package history
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +17,8 @@ import (
 //	{"tid":7,"sid":3,"sts":{"p":17,"l":0},"cts":{"p":18,"l":2},"ops":[{"t":"w","k":1,"v":5}]}
 //
 // All are committed. There are two formats, alike but for their operations: keys
-// and values (w, r), and lists (a, r). Where the first bytes do not tell which it
-// is, because they hold nothing but reads of what nobody wrote, all of it does.
+// and values (w, r), and lists (a, r). The first of these that is not a read of what
+// nobody wrote tells which it is.
 //
 // # The clock
 //
@@ -48,57 +47,17 @@ const (
 	timekillerList = "timekiller-list-json"
 )
 
-// timekillerShape tells which of the two an input is, "" if it is neither.
-func timekillerShape(head []byte) string {
+// looksTimekiller tells whether an input is one of the two.
+func looksTimekiller(head []byte) bool {
 	brackets, fields := shape(head)
-	if brackets != "[{" {
-		return ""
-	}
 	known := 0
 	for _, f := range []string{"tid", "sid", "sts", "cts", "ops"} {
 		if slices.Contains(fields, f) {
 			known++
 		}
 	}
-	switch {
-	case known == 0 || known == 1 && len(head) < headMax || slices.Contains(fields, "type"):
-		return ""
-	case timekillerLists(head):
-		return timekillerList
-	}
-	return timekillerKV
+	return brackets == "[{" && (known > 1 || known == 1 && len(head) == headMax) && !slices.Contains(fields, "type")
 }
-
-// timekillerLists looks for an append or a list among operations that may end in the middle.
-func timekillerLists(head []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(head, byteOrderMark)))
-	d.UseNumber()
-	field := ""
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return false
-		}
-		s, isString := t.(string)
-		switch {
-		case field == "v" && t == json.Delim('['):
-			return true
-		case field == "t" && isString:
-			switch strings.ToLower(s) {
-			case "a", "append":
-				return true
-			case "w", "write":
-				return false
-			}
-		}
-		if field = ""; isString {
-			field = s // or a value; then what follows is no operation's t or v
-		}
-	}
-}
-
-func looksTimekillerKV(head []byte) bool   { return timekillerShape(head) == timekillerKV }
-func looksTimekillerList(head []byte) bool { return timekillerShape(head) == timekillerList }
 
 type timekiller struct {
 	builder
@@ -117,8 +76,8 @@ func readTimekillerList(in *input) ([]History, error) { return readTimekiller(in
 func readTimekiller(in *input, format string) ([]History, error) {
 	k := &timekiller{builder: newBuilder(), forms: newForms(in, in.r, true), decoder: codec.New(codec.Options{}),
 		format: format, ids: map[string]bool{}, seqs: map[string]int{}}
-	if in.opt.Format == Auto && format == timekillerKV {
-		k.format = "" // the head had no list in it; what follows may
+	if in.opt.Format == Auto {
+		k.format = "" // what follows says it
 	}
 	k.what = "history"
 	k.keep = true

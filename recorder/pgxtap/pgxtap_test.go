@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,6 +90,50 @@ func exec(t *testing.T, c *pgx.Conn, sql string, args ...any) {
 	t.Helper()
 	if _, err := c.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// An application that asks what PostgreSQL calls its transaction has that recorded, with the transaction of which it is true.
+func TestNumbered(t *testing.T) {
+	t.Parallel()
+	url, do := server(t)
+	do("create table a (id int primary key, xid text)")
+	for i, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
+		for j, asked := range []string{"pg_current_xact_id()", "pg_current_xact_id()::text", "pg_current_xact_id()::text::bigint"} {
+			id := strconv.Itoa(10*i + j)
+			lines, _ := listen(t, url, postgres.Options{}, func(connect func(pgx.QueryExecMode) *pgx.Conn) {
+				c := connect(mode)
+				for _, text := range []string{
+					"insert into a values (-" + id + " - 1, 'not asked')",
+					"begin", "savepoint p", "insert into a values (" + id + ", 'x')", "select 5, " + asked, "commit",
+					"select " + asked,
+					"insert into a values (-" + id + " - 101, pg_current_xact_id())",
+					"update a set xid = '" + asked + "' where id = -" + id + " - 1",
+				} {
+					exec(t, c, text)
+				}
+			})
+			var got, want []string
+			for _, l := range lines {
+				got = append(got, l.record.XID)
+			}
+			c, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The savepoint has the next number.
+			rows, err := c.Query(t.Context(), "select (xmin::text::bigint - 1)::text from a where id = "+id)
+			if err == nil {
+				want, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Close(t.Context())
+			if got = slices.DeleteFunc(got, func(s string) bool { return s == "" }); !slices.Equal(got, want) {
+				t.Errorf("%s, %s: recorded is %v of the transaction %v", mode, asked, got, want)
+			}
+		}
 	}
 }
 

@@ -2,12 +2,14 @@ package postgres
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/sql"
@@ -64,6 +66,7 @@ type own struct {
 // txn is a transaction in work.
 type txn struct {
 	start  int64
+	xid    string      // PostgreSQL's number of it, if somebody asked for that
 	asked  []string    // the texts of its statements
 	ops    []record.Op // one without a key is not recorded
 	own    map[string]own
@@ -537,6 +540,9 @@ func (c *Connection) row(r *run, values [][]byte) {
 		r.hasUnseen = true
 		return
 	}
+	if at := about.xid; at >= 0 && slices.Contains(r.plan.Calls, numbers) {
+		c.current().xid = number(values[at], format(results, at) && about.fields[at].DataTypeOID != pgtype.TextOID)
+	}
 	for _, m := range c.mapsOf(r, about) {
 		get := func(field, column int) (record.Value, bool) {
 			col := &m.table.columns[column]
@@ -578,6 +584,20 @@ func (c *Connection) row(r *run, values [][]byte) {
 			}
 		}
 	}
+}
+
+// numbers is the function that says what PostgreSQL calls the transaction, and what its column is called, cast or not.
+const numbers = "pg_current_xact_id"
+
+// number is what it says; empty: it is no number.
+func number(b []byte, isBinary bool) string {
+	if isBinary && len(b) == 8 {
+		return strconv.FormatUint(binary.BigEndian.Uint64(b), 10)
+	}
+	if _, err := strconv.ParseUint(string(b), 10, 64); err != nil {
+		return ""
+	}
+	return string(b)
 }
 
 // mapsOf is where in the rows of a statement there is something to be recorded.
@@ -673,7 +693,7 @@ func (c *Connection) holds(t *table, key string, column int, v record.Value, bef
 	}
 	held, isFirst := c.capture.items.read(key, t, column, c, before)
 	if isFirst && !v.IsNull() {
-		c.first.Record(c.current().start, record.Committed, "", record.Op{Kind: record.Write, Key: key, Value: v})
+		c.first.Record(c.current().start, record.Committed, "", "", record.Op{Kind: record.Write, Key: key, Value: v})
 	}
 	return held
 }
@@ -974,7 +994,7 @@ func (c *Connection) end(status record.Status) {
 		return
 	}
 	if slices.ContainsFunc(x.ops, func(o record.Op) bool { return o.Key != "" }) {
-		c.session.Record(x.start, status, strings.Join(x.asked, "; "), x.ops...)
+		c.session.Record(x.start, status, x.xid, strings.Join(x.asked, "; "), x.ops...)
 	}
 }
 

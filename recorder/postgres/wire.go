@@ -117,6 +117,7 @@ type portal struct {
 // description is what a row has.
 type description struct {
 	fields []pgproto3.FieldDescription
+	xid    int // the field of the transaction's number; -1: none
 
 	catalog *Catalog // for which maps was made
 	plan    *sql.Plan
@@ -407,7 +408,7 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 		c.current()
 		c.pop()
 	case 'T':
-		about := &description{}
+		about := &description{xid: -1}
 		if body != nil {
 			var m pgproto3.RowDescription
 			if m.Decode(body) != nil {
@@ -415,6 +416,9 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 			}
 			about.fields = slices.Clone(m.Fields)
 			for i := range about.fields {
+				if f := &about.fields[i]; string(f.Name) == numbers && f.TableOID == 0 {
+					about.xid = i
+				}
 				about.fields[i].Name = nil // it is the message's
 			}
 		}

@@ -85,8 +85,8 @@ type App struct {
 	begins   bool // Options.Begins
 	stdout   io.Writer
 
-	failing failing                     // of the source
-	posted  atomic.Pointer[file.Posted] // the source, if that is source.http; nil: nothing is read yet
+	failing failing      // of the source
+	posted  *file.Posted // the source, if that is source.http; else nil
 	// data is what the page shows; nil: there is no page.
 	data   page.Data
 	status *status
@@ -154,6 +154,7 @@ func New(o Options) (*App, error) {
 		a.name, a.origin = src.File.Path, originOf("file", src.File.Path)
 	case src.HTTP != nil:
 		a.name, a.origin = "POST "+page.RecordsPath, originOf("http", page.RecordsPath)
+		a.posted = file.NewPosted(a.name)
 	default:
 		a.name = file.Stdin
 	}
@@ -338,7 +339,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 		return err
 	}
 	k := newKeeper(&a.setting, a.store)
-	k.durable = a.stored
+	if a.posted != nil {
+		k.durable = a.posted.Stored
+	}
 	k.recall(context.WithoutCancel(ctx))
 	a.metrics.outbox.set(k.waiting)
 	if err = a.begin(context.WithoutCancel(ctx), k, receivers); err != nil {
@@ -635,9 +638,8 @@ func (a *App) open(ctx context.Context, s *previousRun) (source.Source, error) {
 		return file.Open(file.Options{Path: src.File.Path, Follow: src.File.Follow && !a.untilEnd, Offsets: s.resume,
 			OnRetry: a.retrying})
 	case src.HTTP != nil:
-		p := file.NewPosted(a.name, s.seen[0]) // what is before it can't be read again
-		a.posted.Store(p)
-		return p, nil
+		a.posted.Begin(s.seen[0]) // what is before it can't be read again
+		return a.posted, nil
 	default:
 		return file.NewStream(file.Stdin, a.stdin, 0), nil
 	}

@@ -41,7 +41,7 @@ type keeper struct {
 	receivers   []string
 	retryEvery  time.Duration
 	heldMax     int64
-	durable     func(mark) // told how far the input is stored
+	durable     func(next int64) // told how far the input is stored
 
 	mu sync.Mutex
 	// floors are, by history, the least entry that its stored checkpoint needs.
@@ -97,7 +97,7 @@ func newKeeper(a *setting, st store.Store) *keeper {
 	k := &keeper{Store: st, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
 		receivers:  receiverNames(a.cfg),
 		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{},
-		waited: map[int]bool{}, durable: func(mark) {},
+		waited: map[int]bool{}, durable: func(int64) {},
 		fresh: map[string]checkpointed{}, born: map[string]checkpointed{}, outbox: newOutbox()}
 	k.moved.waited = k.waited
 	return k
@@ -135,7 +135,7 @@ func (k *keeper) append(ctx context.Context, entries []kept, letters []store.Dea
 			k.left = nil
 			k.unsaved = false
 			for _, e := range entries {
-				k.durable(e.mark)
+				k.durable(e.mark.seen)
 			}
 			return nil
 		}
@@ -373,7 +373,7 @@ func (k *keeper) recover(ctx context.Context) error {
 	clear(k.fresh)
 	clear(k.born)
 	for _, m := range k.moved.partitions {
-		k.durable(m)
+		k.durable(m.seen)
 	}
 	k.moved, k.letters, k.held, k.hole = marks{waited: k.waited}, nil, nil, false
 	return k.storeAlerts(ctx)

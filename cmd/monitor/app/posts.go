@@ -15,7 +15,7 @@ import (
 const (
 	// postMax is how many bytes are posted at once: the largest record has room.
 	postMax = codec.SizeDefault
-	// postsMax is how many such are in memory before they are decoded.
+	// postsMax is how many posts are taken in at once; others wait.
 	postsMax = 4
 	// postPatience is how long whoever posts waits for the answer.
 	postPatience = 20 * time.Second
@@ -28,11 +28,18 @@ func (a *App) posts() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), postPatience)
 		defer cancel()
-		err := a.post(ctx, w, r, places)
-		switch tooLarge := new(http.MaxBytesError); {
+		var err error
+		select {
+		case places <- struct{}{}:
+			err = a.post(ctx, w, r)
+			<-places
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		switch {
 		case err == nil:
 			w.WriteHeader(http.StatusNoContent)
-		case errors.As(err, &tooLarge):
+		case errors.As(err, new(*http.MaxBytesError)):
 			page.WriteError(w, http.StatusRequestEntityTooLarge, "too-large", err.Error(), "post fewer records at once")
 		default:
 			w.Header().Set("Retry-After", "1")
@@ -42,37 +49,14 @@ func (a *App) posts() http.Handler {
 	})
 }
 
-var errNotReading = errors.New("nothing is read yet")
-
 // post takes in what is posted and waits until it is stored.
-func (a *App) post(ctx context.Context, w http.ResponseWriter, r *http.Request, places chan struct{}) error {
-	source := a.posted.Load()
-	if source == nil {
-		return errNotReading
-	}
-	select {
-	case places <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+func (a *App) post(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // from now on
-	end := int64(0)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, postMax))
-	if err == nil {
-		_ = control.SetReadDeadline(time.Time{})
-		end, err = source.Post(ctx, body)
-	}
-	<-places
 	if err != nil {
 		return err
 	}
-	return source.Await(ctx, end)
-}
-
-// stored tells whoever waits for it how far the input is stored.
-func (a *App) stored(m mark) {
-	if source := a.posted.Load(); source != nil {
-		source.Stored(m.seen)
-	}
+	_ = control.SetReadDeadline(time.Time{})
+	return a.posted.Post(ctx, body)
 }

@@ -12,60 +12,42 @@ import (
 // again. It implements source.Source. An offset is how many bytes were handed in before.
 type Posted struct {
 	lines  lines
-	bodies chan body
+	bodies chan *body
 
-	mu     sync.Mutex
-	stored int64
-	more   chan struct{} // closed when stored grows, and made anew
-
-	closing sync.Once
-	closed  chan struct{}
+	mu      sync.Mutex
+	waiting []*body // that were taken and are not stored, in order
 }
 
-// body is what was handed in at once, and gets the offset behind it.
+// body is what was handed in at once.
 type body struct {
-	text []byte
-	end  chan<- int64 // has room
+	text   []byte
+	end    int64         // the offset behind it, once it was taken
+	stored chan struct{} // closed when it is
 }
 
 var _ source.Source = (*Posted)(nil)
 
-// NewPosted is called name in messages; next is how many bytes an earlier one has handed out that are stored.
-func NewPosted(name string, next int64) *Posted {
-	return &Posted{lines: lines{name: name, max: MessageMaxDefault, start: next}, bodies: make(chan body),
-		stored: next, more: make(chan struct{}), closed: make(chan struct{})}
+// NewPosted is called name in messages.
+func NewPosted(name string) *Posted {
+	return &Posted{lines: lines{name: name, max: MessageMaxDefault}, bodies: make(chan *body)}
 }
 
-// Post hands in whole lines and returns the offset behind them; it waits for Read to take them. Its error is ctx's, or
-// ErrClosed.
-func (p *Posted) Post(ctx context.Context, text []byte) (end int64, err error) {
-	at := make(chan int64, 1)
+// Begin says how many bytes an earlier one has handed out that are stored. It is called before Read.
+func (p *Posted) Begin(next int64) { p.lines.start = next }
+
+// Post hands in whole lines, and returns when they are stored, or with ctx's error; then they may yet be.
+func (p *Posted) Post(ctx context.Context, text []byte) error {
+	b := &body{text: text, stored: make(chan struct{})}
 	select {
-	case p.bodies <- body{text, at}:
-		return <-at, nil
+	case p.bodies <- b:
 	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-p.closed:
-		return 0, ErrClosed
+		return ctx.Err()
 	}
-}
-
-// Await waits until everything before an offset is stored. Its error is ctx's, or ErrClosed.
-func (p *Posted) Await(ctx context.Context, end int64) error {
-	for {
-		p.mu.Lock()
-		stored, more := p.stored, p.more
-		p.mu.Unlock()
-		if stored >= end {
-			return nil
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-p.closed:
-			return ErrClosed
-		}
+	select {
+	case <-b.stored:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -73,39 +55,34 @@ func (p *Posted) Await(ctx context.Context, end int64) error {
 func (p *Posted) Stored(next int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if next > p.stored {
-		p.stored = next
-		close(p.more)
-		p.more = make(chan struct{})
+	for len(p.waiting) > 0 && p.waiting[0].end <= next {
+		close(p.waiting[0].stored)
+		p.waiting = p.waiting[1:]
 	}
 }
 
 // Read returns the lines that were handed in next.
 func (p *Posted) Read(ctx context.Context) (source.Batch, error) {
-	idle := time.NewTimer(pollDefault)
-	defer idle.Stop()
 	select {
 	case b := <-p.bodies:
 		messages := append(p.lines.feed(b.text), p.lines.rest()...)
 		for i := range messages {
 			messages[i].Pos.Line = 0 // those of an earlier run are not counted
 		}
-		b.end <- p.lines.next()
-		return source.Batch{Messages: messages, Next: p.lines.next()}, nil
-	case <-idle.C:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		b.text, b.end = nil, p.lines.next()
+		p.waiting = append(p.waiting, b)
+		return source.Batch{Messages: messages, Next: b.end}, nil
+	case <-time.After(pollDefault):
 		return source.Batch{Next: p.lines.next(), CaughtUp: true}, nil
 	case <-ctx.Done():
 		return source.Batch{}, ctx.Err()
-	case <-p.closed:
-		return source.Batch{}, ErrClosed
 	}
 }
 
 // Partitions is 1.
 func (p *Posted) Partitions() int { return 1 }
 
-// Close ends reading, and lets nobody wait any longer.
-func (p *Posted) Close() error {
-	p.closing.Do(func() { close(p.closed) })
-	return nil
-}
+// Close does nothing: who waits has a context.
+func (p *Posted) Close() error { return nil }

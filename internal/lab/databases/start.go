@@ -7,9 +7,9 @@ import (
 	"github.com/isowatch/isowatch/internal/servers"
 )
 
-// StartPostgres starts a PostgreSQL for a test, and ends it with that. Where none is installed the test is skipped, and
-// fails under CI. What is lost with the machine's power is lost.
-func StartPostgres(t testing.TB) *servers.Postgres {
+// StartPostgres starts a PostgreSQL for a test, with further lines of its configuration, and ends it with that. Where
+// none is installed the test is skipped, and fails under CI. What is lost with the machine's power is lost.
+func StartPostgres(t testing.TB, settings ...string) *servers.Postgres {
 	t.Helper()
 	if err := Missing("postgres"); err != nil && os.Getenv("CI") == "" {
 		t.Skip("NOT TESTED ON A REAL POSTGRESQL: ", err)
@@ -19,7 +19,7 @@ func StartPostgres(t testing.TB) *servers.Postgres {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{Settings: []string{"fsync = off"}})
+	p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{Settings: append(settings, "fsync = off")})
 	if err != nil {
 		t.Fatal(err)
 	}

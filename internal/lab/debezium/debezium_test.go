@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,17 +26,19 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/lab/debezium"
 	"github.com/isowatch/isowatch/internal/lab/race"
 	"github.com/isowatch/isowatch/internal/lab/realkafka"
 	"github.com/isowatch/isowatch/internal/lab/rig"
+	"github.com/isowatch/isowatch/internal/process"
 	"github.com/isowatch/isowatch/internal/servers"
 )
 
 // The load: few rows, which get few values, most of them written blindly.
 const (
 	sessions = 16
-	each     = 150
+	each     = 100
 	rows     = 30
 	values   = 3
 )
@@ -44,16 +48,12 @@ const (
 func TestChangesDecide(t *testing.T) {
 	race.SkipBeforeCI(t)
 	ctx := t.Context()
-	pg := postgres(t)
+	pg := databases.StartPostgres(t, "wal_level = logical")
 	broker := realkafka.Start(t)
 	for _, topic := range []string{"both", "records"} {
 		broker.CreateTopic(t, topic, 3, nil)
 	}
-	url := "postgres://postgres@" + pg.Primary.Addr + "/canary?sslmode=disable"
-	if err := pg.Do(ctx, "canary", "create table kv (k int primary key, v int not null)",
-		fmt.Sprintf("insert into kv select k, 0 from generate_series(0, %d) k", rows-1)); err != nil {
-		t.Fatal(err)
-	}
+	url := table(t, pg)
 	stream(t, pg, broker.Addr(), "both")
 	await(t, "Debezium's slot", func() bool {
 		return number(t, url, "select count(*) from pg_replication_slots where active") == 1
@@ -71,28 +71,89 @@ func TestChangesDecide(t *testing.T) {
 		t.Fatal(err)
 	}
 	for topic, want := range map[string]string{"both": "satisfied", "records": "unknown"} {
-		if got := verdict(t, monitor, broker.Addr(), topic); got != want {
+		if got := verdict(t, monitor, "--brokers", broker.Addr(), "--topic", topic); got != want {
 			t.Errorf("%s: %s, want %s", topic, got, want)
 		}
 	}
 }
 
-// postgres starts one whose log can be decoded.
-func postgres(t *testing.T) *servers.Postgres {
-	dir, err := os.MkdirTemp("", "isowatch-server-") // t.TempDir's can't be entered by another account
+// The same without Debezium and Kafka: PostgreSQL's log is decoded by the monitor itself, into the file of the records.
+func TestLogDecides(t *testing.T) {
+	race.SkipBeforeCI(t)
+	ctx := t.Context()
+	pg := databases.StartPostgres(t, "wal_level = logical")
+	url := table(t, pg)
+	monitor, err := rig.Build(ctx, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	pg, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{Settings: []string{"wal_level = logical"}})
-	if errors.As(err, new(*servers.MissingError)) && os.Getenv("CI") == "" {
-		t.Skip("SKIPPED: ", err)
+	wal := func(out io.Writer) *process.Process {
+		cmd := exec.Command(monitor, "wal", "--source", url)
+		cmd.Stdout = out
+		p, err := process.Start(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Kill)
+		return p
 	}
-	if err != nil {
+	refused := wal(nil)
+	if status, said := refused.Status(), refused.Said(); status != 2 || !strings.Contains(said, "create publication isowatch for table") {
+		t.Errorf("without a publication: status %d, %s", status, said)
+	}
+	if err := pg.Do(ctx, "canary", "create publication isowatch for table kv"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(pg.Close)
-	return pg
+	dir := t.TempDir()
+	appending := func(name string) *os.File {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	both, alone := appending("both"), appending("records")
+	p := wal(both)
+	await(t, "the log", func() bool { return strings.Contains(p.Said(), "from here on") })
+	records := load(t, url)
+	committed := 0
+	for i := range records {
+		if line := append(codec.AppendJSON(nil, &records[i]), '\n'); errors.Join(write(both, line), write(alone, line)) != nil {
+			t.Fatal("the records can't be written")
+		}
+		if records[i].Status == record.Committed {
+			committed++
+		}
+	}
+	await(t, "the end of the log", func() bool {
+		text, err := os.ReadFile(both.Name())
+		return err == nil && strings.Count(string(text), `{"logged":`) == committed
+	})
+	p.Signal(os.Interrupt)
+	if status := p.Status(); status != 0 {
+		t.Errorf("it ended with status %d: %s", status, p.Said())
+	}
+	await(t, "the end of the slot", func() bool { return number(t, url, "select count(*) from pg_replication_slots") == 0 })
+	for file, want := range map[string]string{both.Name(): "satisfied", alone.Name(): "unknown"} {
+		if got := verdict(t, monitor, "--set", "source.file.path="+file); got != want {
+			t.Errorf("%s: %s, want %s", file, got, want)
+		}
+	}
+}
+
+func write(f *os.File, line []byte) error {
+	_, err := f.Write(line)
+	return err
+}
+
+// table makes the table, and says where its database is.
+func table(t *testing.T, pg *servers.Postgres) (url string) {
+	if err := pg.Do(t.Context(), "canary", "create table kv (k int primary key, v int not null)",
+		fmt.Sprintf("insert into kv select k, 0 from generate_series(0, %d) k", rows-1)); err != nil {
+		t.Fatal(err)
+	}
+	return "postgres://postgres@" + pg.Primary.Addr + "/canary?sslmode=disable"
 }
 
 // stream starts Debezium.
@@ -235,11 +296,11 @@ func send(t *testing.T, broker, topic string, records []record.Transaction) {
 	}
 }
 
-// verdict is what `monitor run` says of a topic.
-func verdict(t *testing.T, monitor, broker, topic string) string {
-	cmd := exec.CommandContext(t.Context(), monitor, "run", "--until-end", "--brokers", broker, "--topic", topic, "--level", "ser",
+// verdict is what `monitor run` says of an input.
+func verdict(t *testing.T, monitor string, input ...string) string {
+	cmd := exec.CommandContext(t.Context(), monitor, slices.Concat([]string{"run"}, input, []string{"--until-end", "--level", "ser",
 		"--store", filepath.Join(t.TempDir(), "store"), "--listen", "", "--output", "json", "--set", "coverage=complete",
-		"--set", "initial=zero", "--set", "unique_values=false", "--set", "solver.conflicts=1000")
+		"--set", "initial=zero", "--set", "unique_values=false", "--set", "solver.conflicts=1000"})...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -247,8 +308,8 @@ func verdict(t *testing.T, monitor, broker, topic string) string {
 		Results []struct{ Verdict string }
 	}
 	if json.Unmarshal(stdout.Bytes(), &said) != nil || len(said.Results) != 1 {
-		t.Fatalf("%s: %v: %s %s", topic, err, stdout.String(), stderr.String())
+		t.Fatalf("%s: %v: %s %s", input, err, stdout.String(), stderr.String())
 	}
-	t.Logf("%s: %s", topic, stdout.String())
+	t.Logf("%s: %s", input, stdout.String())
 	return said.Results[0].Verdict
 }
