@@ -100,7 +100,7 @@ type records struct {
 	placed Txn           // how many nodes were placed by former Ticks
 
 	sessionChain []uint32 // by session
-	chains       []chain
+	chains       []uint32 // of each chain, how many transactions it has
 
 	base    *graph
 	graphs  []*graph // base and those of rc, ra, cc, as far as asked for
@@ -143,12 +143,6 @@ type wrEdge struct{ from, to Txn }
 type listed struct {
 	prev, next Txn
 	key        version.Key
-}
-
-// chain is the transactions of a session.
-type chain struct {
-	tail   Txn
-	length uint32
 }
 
 // head is the latest write of a chain to a key.
@@ -203,10 +197,11 @@ func (c *Checker) Add(session uint32, prev Txn, open bool, reads, writes []versi
 			}
 			if c.sessionChain[session] == none {
 				c.sessionChain[session] = uint32(len(c.chains))
-				c.chains = append(c.chains, chain{tail: none})
+				c.chains = append(c.chains, 0)
 			}
 			n.chain = c.sessionChain[session]
-			c.join(&n, t)
+			n.pos = c.chains[n.chain]
+			c.chains[n.chain]++
 		}
 	}
 	n.reads = c.reads.room(len(reads))
@@ -218,13 +213,6 @@ func (c *Checker) Add(session uint32, prev Txn, open bool, reads, writes []versi
 	copy(c.writes.at(n.writes), writes)
 	c.nodes.Push(n)
 	return t
-}
-
-// join makes t the last of its chain.
-func (c *Checker) join(n *node, t Txn) {
-	ch := &c.chains[n.chain]
-	n.pos, ch.tail = ch.length, t
-	ch.length++
 }
 
 // Read says what t's i-th external read found: what from wrote, or Initial. A
