@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/wire"
@@ -76,7 +77,7 @@ func Unmarshal(src []byte) (*Block, error) {
 	copy(padded, in.Take(uint64(data)))
 	b.data = string(padded)
 	var err error
-	if b.at, err = checkRecords(padded[:data], records, ops, names); err != nil {
+	if b.at, err = b.checkRecords(records, ops, names); err != nil {
 		return nil, err
 	}
 	for next := uint64(0); in.Len() > 0; next++ {
@@ -92,116 +93,41 @@ func Unmarshal(src []byte) (*Block, error) {
 	return b, nil
 }
 
-// checkRecords makes sure that an unpacker can read data, and returns where each
+// checkRecords makes sure that an unpacker can read the block's data, by having one read it, and returns where each
 // record begins.
-func checkRecords(data []byte, records, ops, names int) ([]uint32, error) {
-	c := checker{Reader: wire.NewReader(data), names: uint64(names)}
-	at := make([]uint32, 0, records)
-	total := 0
-	for c.Len() > 0 {
+func (b *Block) checkRecords(records, ops, names int) (at []uint32, err error) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case runtime.Error: // of who reads beyond the data: what is well-formed is read without asking each time
+			at, err = nil, damaged("record %d can't be read", len(at)-1)
+		default:
+			panic(e)
+		}
+	}()
+	u := unpacker{data: b.data, base: b.base}
+	total, size := 0, len(b.data)-padding
+	for u.p < size {
 		if len(at) == records {
 			return nil, damaged("more than %d records", records)
 		}
-		at = append(at, uint32(len(data)-c.Len()))
-		if total += c.record(); !c.OK() {
+		at = append(at, uint32(u.p))
+		const least = 3 // bytes of an operation
+		u.head()
+		if h := &u.h; record.Status(h.flags&flagStatus) > record.Unknown || h.flags&flagContent != 0 && h.flags&flagID != 0 ||
+			max(h.db, h.session, max(h.label, 1)-1) >= uint64(names) || h.ops > (size-u.p)/least {
 			return nil, damaged("record %d can't be read", len(at)-1)
 		}
+		u.operations(u.h.ops)
+		for i, k := range u.keys {
+			if op := &u.ops[i]; k >= uint32(names) || op.Kind > record.PredicateWrite || op.Value.Kind > record.KindObject {
+				return nil, damaged("operation %d of record %d can't be read", i, len(at)-1)
+			}
+		}
+		total += u.h.ops
 	}
-	if len(at) != records || total != ops {
+	if u.p != size || len(at) != records || total != ops {
 		return nil, damaged("%d records of %d operations, not %d of %d", len(at), total, records, ops)
 	}
 	return at, nil
-}
-
-// checker reads records that may be anything.
-type checker struct {
-	wire.Reader
-	names uint64 // how many there are
-}
-
-func (c *checker) name(n uint64) {
-	if n >= c.names {
-		c.Fail()
-	}
-}
-
-// short and long are numbers of two bytes and of four, the least first.
-func (c *checker) short() uint64 {
-	if b := c.Take(2); b != nil {
-		return uint64(binary.LittleEndian.Uint16(b))
-	}
-	return 0
-}
-
-func (c *checker) long() uint64 { return c.short() | c.short()<<16 }
-
-// record passes over a record and returns how many operations it has.
-func (c *checker) record() int {
-	flags, n := c.Byte(), uint64(c.Byte())
-	if n == manyOps {
-		n = c.long()
-	}
-	if record.Status(flags&flagStatus) > record.Unknown || flags&flagContent != 0 && flags&flagID != 0 {
-		c.Fail()
-	}
-	db := uint64(0)
-	if flags&flagNames != 0 {
-		db = c.Uint()
-		if node := c.Uint(); node != 0 {
-			c.name(node - 1)
-		}
-	}
-	c.name(db)
-	c.name(c.Uint())
-	if flags&(flagSeq|flagIdle) != 0 {
-		c.Uint()
-	}
-	if flags&flagID != 0 {
-		c.Bytes()
-	}
-	if flags&(flagTimes|flagIdle) != 0 {
-		c.Uint()
-		c.Uint()
-	}
-	const least = 3 // bytes of an operation
-	if n > uint64(c.Len()/least) {
-		c.Fail()
-		return 0
-	}
-	for range n {
-		c.operation()
-	}
-	return int(n)
-}
-
-// operation passes over an operation.
-func (c *checker) operation() {
-	first := c.Byte()
-	k := c.short()
-	if k == wide {
-		k = c.long()
-	}
-	c.name(k)
-	if first&flagInt != 0 {
-		size := uint64(first & (1<<intShift - 1))
-		if kind := record.OpKind(first >> intShift & 7); kind > record.PredicateWrite || size > 8 {
-			c.Fail()
-		}
-		c.Take(size)
-		return
-	}
-	kind, value := record.OpKind(first&7), record.ValueKind(first>>valueShift&7)
-	if kind > record.PredicateWrite || value > record.KindObject {
-		c.Fail()
-	}
-	switch value {
-	case record.KindNull:
-	case record.KindInt:
-		c.Uint()
-	default:
-		c.Bytes()
-	}
-	if first&flagWhere != 0 {
-		c.Bytes()
-	}
 }
