@@ -18,7 +18,7 @@ import (
 func TestHotKeysAgreeWithBatch(t *testing.T) {
 	levels := []verdict.Level{verdict.PC, verdict.SI, verdict.SER}
 	var told [2]int
-	for n := range max(*histories/10, 60) {
+	for n := range max(*histories/10, 70) {
 		rng := rand.New(rand.NewPCG(*seedFrom+uint64(n), 17))
 		cfg := generate.Config{Level: []generate.Level{generate.PC, generate.SI, generate.SER, generate.SSER}[rng.IntN(4)], Workload: generate.BlindW, Seed: rng.Uint64(),
 			Keys: 2 + rng.IntN(6), Distribution: generate.Zipf, Operations: 2 + rng.IntN(3), Sessions: 3 + rng.IntN(8), Transactions: 30 + rng.IntN(170), Initial: record.InitialAbsent}
