@@ -56,6 +56,7 @@ type search struct {
 	never   bool            // some transaction contradicts itself
 	loose   int64           // how far times are not trusted: how often as long as a transaction took
 	looseAt int             // until the order is so long
+	deepest []int32         // who was open when it was longest and did not go on, and the last that were in it
 	took    int             // how often it was taken back since it was longest
 	most    int             // how long it was
 	size    int             // rows that transactions name, as often as they do
@@ -128,6 +129,7 @@ const (
 	backMost    = 1 << 10 // how many transactions can be taken back at least
 	workMost    = 400     // how often each row that a transaction names is looked at,
 	workLeast   = 1 << 26 // or so many are at all
+	nearLeast   = 1 << 13 // how many rows statements name at least where Near says something
 )
 
 // Order looks for an order of the transactions, serial or with starts, that Explain finds nothing to ask for in; it may
@@ -135,11 +137,22 @@ const (
 func (h *History) Order(rules Rules) []verdict.Event {
 	s := newSearch(h, rules)
 	s.extend()
-	if !s.run(nil, true) {
-		return nil
+	if s.run(nil, true) {
+		return s.events()
 	}
-	return s.events()
+	if h.near = nil; s.size >= nearLeast {
+		h.near = map[int]bool{}
+		for _, t := range s.deepest {
+			h.near[int(t)] = true
+		}
+	}
+	return nil
 }
+
+// Near are the transactions where the order that was looked for last, and not found, was longest: those that might have
+// followed, and those that it ended with. What breaks a level is often there. nil if statements name few rows: then all
+// of them are few enough to be asked.
+func (h *History) Near() map[int]bool { return h.near }
 
 func newSearch(h *History, rules Rules) *search {
 	return &search{h: h, w: h.walk(), rules: rules, dead: map[uint64]bool{}, tried: map[uint64]bool{},
@@ -173,6 +186,12 @@ func (s *search) run(isDecided func(t int) bool, ends bool) bool {
 			}
 		}
 		next := s.follow()
+		if len(next) == 0 && len(s.order) >= s.most {
+			s.deepest = append(s.deepest[:0], s.open...)
+			for _, e := range s.order[max(0, len(s.order)-2*windowLeast):] {
+				s.deepest = append(s.deepest, int32(e.Txn))
+			}
+		}
 		if len(next) == 0 {
 			next = s.jump()
 		}
