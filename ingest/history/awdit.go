@@ -22,20 +22,7 @@ import (
 const awditFormat = "awdit-test"
 
 // looksAwdit recognises the first operation, whatever separators stand before it.
-func looksAwdit(head []byte) bool {
-	for len(head) > 0 {
-		line := firstLine(head)
-		if len(line) == 0 {
-			return false
-		}
-		if rest := bytes.TrimLeft(line, "=- \t"); len(rest) > 0 {
-			_, _, _, err := parseAwdit(rest)
-			return err == nil
-		}
-		_, head, _ = bytes.Cut(bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n"), newline)
-	}
-	return false
-}
+var looksAwdit = begins(`^[=\-\s]*[rw][ \t]+[0-9]+[ \t]+[0-9]+[ \t\r]*(?:\n|$)`)
 
 func readAwdit(in *input) ([]History, error) {
 	a := awdit{builder: newBuilder()}

@@ -29,17 +29,11 @@ const (
 	dbcopYAMLMax = 64 << 20
 )
 
-// dbcopYAMLStart is how a list of lists of transactions begins, in block style
-// or in flow style, which may be JSON.
-var dbcopYAMLStart = regexp.MustCompile(`^(?:#[^\n]*\n\s*|---\s+|%YAML[^\n]*\n\s*)*(?:(?:-\s*(?:\[\s*\]\s+|\[\s*\{\s*)?)+|\[\s*(?:\[\s*\]\s*,\s*)*\[\s*\{\s*)["']?(?:events|success)["']?\s*:`)
-
-// dbcopYAMLEvent tells it from dbcop's JSON, whose transactions have events too.
-var dbcopYAMLEvent = regexp.MustCompile(`["']?success["']?\s*:`)
-
-func looksDbcopYAML(head []byte) bool {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
-	return dbcopYAMLStart.Match(head) && dbcopYAMLEvent.Match(head)
-}
+// looksDbcopYAML recognises how a list of lists of transactions begins, in block style
+// or in flow style, which may be JSON; and success of events, which dbcop's JSON does not have.
+var looksDbcopYAML = begins(`^\s*(?:#[^\n]*\n\s*|---\s+|%YAML[^\n]*\n\s*)*`+
+	`(?:(?:-\s*(?:\[\s*\]\s+|\[\s*\{\s*)?)+|\[\s*(?:\[\s*\]\s*,\s*)*\[\s*\{\s*)["']?(?:events|success)["']?\s*:`,
+	`["']?success["']?\s*:`)
 
 func readDbcopYAML(in *input) ([]History, error) {
 	text, err := io.ReadAll(io.LimitReader(in.r, dbcopYAMLMax+1))

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
+	"sync"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -55,6 +58,20 @@ var formats = []format{
 			times: timesMaybe, initial: initialNull, overwrites: true}},
 	{dbcopFormat, looksDbcop, readDbcop, spec{write: writeDbcop, aborted: true, scalars: true,
 		numbers: true, valueMax: math.MaxUint64, initial: initialCode, overwrites: true}},
+}
+
+// begins recognises first bytes by expressions, all of which they have to match.
+func begins(patterns ...string) func(head []byte) bool {
+	all := sync.OnceValue(func() (out []*regexp.Regexp) {
+		for _, p := range patterns {
+			out = append(out, regexp.MustCompile(p))
+		}
+		return out
+	})
+	return func(head []byte) bool {
+		head = bytes.TrimPrefix(head, byteOrderMark)
+		return !slices.ContainsFunc(all(), func(r *regexp.Regexp) bool { return !r.Match(head) })
+	}
 }
 
 // headMax is how much of an input recognition may look at.

@@ -24,7 +24,6 @@ import (
 const hermitageFormat = "hermitage-sql"
 
 var (
-	hermitageLine  = regexp.MustCompile(`(?im)^[^-\n][^\n]*;\s*--\s*(T\d+|either)\b`)
 	hermitageWho   = regexp.MustCompile(`(?i)^\s*(T\d+|either)\b(.*)$`)
 	remarkOther    = regexp.MustCompile(`\bT\d+\b`)
 	remarkRow      = regexp.MustCompile(`([\w.+-]+)\s*=>\s*([\w.+-]*\w)`)
@@ -40,7 +39,7 @@ var (
 	remarkEmpty  = regexp.MustCompile(`(?i)^[\s.,;:]*(this |which |and |now )*(unblocks|causes|succeeds)?[\s.,;:]*$`)
 )
 
-func looksHermitage(head []byte) bool { return hermitageLine.Match(head) }
+var looksHermitage = begins(`(?im)^[^-\n][^\n]*;\s*--\s*(T\d+|either)\b`)
 
 func readHermitage(in *input) ([]History, error) {
 	var steps []*step

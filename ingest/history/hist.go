@@ -26,22 +26,7 @@ const histFormat = "dbcop-hist"
 
 // looksHist recognises the first transaction, whatever comments and separators
 // stand before it.
-func looksHist(head []byte) bool {
-	for len(head) > 0 {
-		line := firstLine(head)
-		switch {
-		case len(line) == 0:
-			return false
-		case line[0] == '[':
-			_, _, _, err := new(builder).histEvent(bytes.TrimLeft(line[1:], " \t"))
-			return err == nil
-		case !isDashes(line) && !bytes.HasPrefix(line, []byte("//")):
-			return false
-		}
-		_, head, _ = bytes.Cut(bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n"), newline)
-	}
-	return false
-}
+var looksHist = begins(`^(?:\s*(?://[^\n]*|-+[ \t\r]*)\n)*\s*\[[ \t]*[\pL\p{Nd}_]+(?::=[0-9]+|==(?:\?|[0-9]+))[ \t\]]`)
 
 func isDashes(line []byte) bool { return len(bytes.Trim(line, "-")) == 0 }
 

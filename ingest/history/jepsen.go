@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"slices"
@@ -26,59 +25,14 @@ const (
 	jepsenJSON = "jepsen-json"
 )
 
-// looksJepsenEDN recognises the map of an operation, alone, in a list, or tagged.
-func looksJepsenEDN(head []byte) bool {
-	text, ok := firstEDNMap(head)
-	return ok && bytes.Contains(text, []byte(":type"))
-}
+// ednMap is how the map of an operation begins, alone, in a list, or tagged.
+const ednMap = `^(?:[\s,]|;[^\n]*\n)*[\[(]?(?:[\s,]|;[^\n]*\n)*(?:#[^{_(\["][^{(\["]*)?\{`
 
-// firstEDNMap is head from its first map on, if that is what it begins with but
-// for comments, an opened list and a tag.
-func firstEDNMap(head []byte) ([]byte, bool) {
-	head = pastBlanks(bytes.TrimPrefix(head, byteOrderMark))
-	if len(head) > 0 && (head[0] == '[' || head[0] == '(') {
-		head = pastBlanks(head[1:])
-	}
-	if len(head) > 1 && head[0] == '#' && head[1] != '{' && head[1] != '_' {
-		brace := bytes.IndexAny(head, "{([\"")
-		if brace < 0 {
-			return nil, false
-		}
-		head = head[brace:]
-	}
-	return head, len(head) > 0 && head[0] == '{'
-}
-
-// pastBlanks is head without the blanks and comments that it begins with.
-func pastBlanks(head []byte) []byte {
-	for {
-		head = bytes.TrimLeft(head, " \t\r\n,")
-		if !bytes.HasPrefix(head, []byte(";")) {
-			return head
-		}
-		_, head, _ = bytes.Cut(head, newline)
-	}
-}
-
-// looksJepsenJSON recognises an object with a type of an operation's.
-func looksJepsenJSON(head []byte) bool {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
-	if bytes.HasPrefix(head, []byte("[")) {
-		head = bytes.TrimLeft(head[1:], " \t\r\n")
-	}
-	if !bytes.HasPrefix(head, []byte("{")) {
-		return false
-	}
-	_, after, found := bytes.Cut(head, []byte(`"type"`))
-	after, colon := bytes.CutPrefix(bytes.TrimLeft(after, " \t\r\n"), []byte(":"))
-	after = bytes.TrimLeft(after, " \t\r\n")
-	for _, kind := range eventKinds {
-		if found && colon && (bytes.HasPrefix(after, []byte(`"`+kind)) || bytes.HasPrefix(after, []byte(`":`+kind))) {
-			return true
-		}
-	}
-	return false
-}
+var (
+	looksJepsenEDN = begins(ednMap + `(?s:.*):type`)
+	// with the type of an operation's
+	looksJepsenJSON = begins(`^\s*\[?\s*\{(?s:.*?)"type"\s*:\s*":?(?:invoke|ok|fail|info)`)
+)
 
 // eventKind is an event's :type.
 type eventKind uint8

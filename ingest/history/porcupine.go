@@ -42,17 +42,8 @@ var etcdEvent = regexp.MustCompile(`^(:?[\w-]+)\s+(:[\w-]+)\s+(:[\w-]+)\s+(\S.*)
 // etcdOther is a line of the log that is of something else.
 var etcdOther = regexp.MustCompile(`^(TRACE|DEBUG|INFO|WARN|ERROR)\s`)
 
-func looksEtcdLog(head []byte) bool {
-	for range 64 {
-		line, rest, _ := bytes.Cut(head, newline)
-		if _, event, found := bytes.Cut(line, etcdMark); found {
-			return etcdEvent.Match(bytes.TrimSpace(event)) &&
-				etcdOther.Match(bytes.TrimLeft(bytes.TrimPrefix(line, byteOrderMark), " \t"))
-		}
-		head = rest
-	}
-	return false
-}
+var looksEtcdLog = begins(`(?m)^[ \t]*(?:TRACE|DEBUG|INFO|WARN|ERROR)\s[^\n]*jepsen\.util - :?[\w-]+[ \t]+:[\w-]+[ \t]+` +
+	`:[\w-]+[ \t]+\S`)
 
 func readEtcdLog(in *input) ([]History, error) {
 	events, err := etcdEvents(in)
@@ -180,12 +171,6 @@ func (e *encoder) prepareRefusals(list []attempt) error {
 }
 
 // looksPorcupineKV recognises the map of an operation on a key of a store.
-func looksPorcupineKV(head []byte) bool {
-	text, found := firstEDNMap(head)
-	first, _, _ := bytes.Cut(text, []byte("}"))
-	return found && bytes.Contains(first, []byte(":type")) && bytes.Contains(first, []byte(":key")) &&
-		(bytes.Contains(first, []byte(":get")) || bytes.Contains(first, []byte(":put")) ||
-			bytes.Contains(first, []byte(":append")))
-}
+var looksPorcupineKV = begins(ednMap+`[^}]*:type`, ednMap+`[^}]*:key`, ednMap+`[^}]*:(?:get|put|append)`)
 
 func readPorcupineKV(in *input) ([]History, error) { return readJepsen(in, porcupineKV) }

@@ -33,10 +33,9 @@ var (
 		`The current result is consistent with|$)`)
 	threeTSRow  = regexp.MustCompile(`\(([^()]*)\)`)
 	threeTSRuns = regexp.MustCompile(`^-+.* test run-+`)
-	threeTSLook = regexp.MustCompile(`(?m)^\s*Q\d+-T\d+ execute (?:sql|opt): '`)
 )
 
-func looksThreeTS(head []byte) bool { return threeTSLook.Match(head) }
+var looksThreeTS = begins(`(?m)^\s*Q\d+-T\d+ execute (?:sql|opt): '`)
 
 // indentMax is the indentation of a session.
 const indentMax = 40
