@@ -150,13 +150,13 @@ type Read struct {
 // levels and is changed by the engine before the polygraph is told.
 type Polygraph struct {
 	*known
-	*subjects
-	*blocks
 	*writers
 	*reports
-	*orders
 	*solver
-	*loader
+	subjects *subjects
+	blocks   *blocks
+	orders   *orders
+	loader   *loader
 }
 
 // hold tells the budget what the closure, the open pairs, the open choices and the forced edges take now.

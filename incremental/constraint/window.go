@@ -115,11 +115,11 @@ func (p *solver) solvedAll() {
 
 // Unsettled is how many of the open pairs have not been part of a solution as they
 // are; 0 without times, where all is solved each time.
-func (p *subjects) Unsettled() int {
+func (p *solver) Unsettled() int {
 	if p.banded == nil {
 		return 0
 	}
-	return p.unsettled
+	return p.subjects.unsettled
 }
 
 // solveWindow solves what is new among pairs, which are all that are open, and
