@@ -51,6 +51,7 @@ type Engine struct {
 
 	unadmitted []ordinal // taken in before the history's kind was known
 	overloaded bool      // stubs alone have made it Laden: nothing more is admitted
+	seenWarm   uint32    // written, and never read, so that the reads of Warm are not optimised away
 }
 
 // stopper asks whether to end early, and remembers why.
@@ -190,6 +191,14 @@ func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
 	return id
 }
 
+// Warm says that t will be stepped next, by StepKeys, after what Base is given of its
+// keys: what that needs is fetched. It changes nothing.
+func (e *Engine) Warm(t *record.Transaction, keys []version.Key) {
+	if e.opt.Online && t.Status != record.Aborted {
+		e.seenWarm = e.g.warm(t.Ops, keys)
+	}
+}
+
 // StepKeys is Step where the keys of the operations have been looked up by Key.
 func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []version.Key) verdict.TxnID {
 	e.in.known = keys
@@ -202,8 +211,34 @@ func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []version.K
 // blocks with tables of names looks up a name once and not at each operation.
 func (e *Engine) Key(name string) version.Key { return e.h.keyNumber(name) }
 
-// NoKey is no number of a key.
+// Number sets those of the numbers that are NoKey to Key(name(i)). What it needs of many
+// is fetched side by side.
+func (e *Engine) Number(numbers []version.Key, name func(i int) string) {
+	var hashes [warmMost]uint32
+	var at [warmMost]int
+	for from := 0; from < len(numbers); {
+		n := 0
+		for ; from < len(numbers) && n < warmMost; from++ {
+			if numbers[from] == NoKey {
+				hashes[n], at[n] = hashName(name(from)), from
+				n++
+			}
+		}
+		e.seenWarm = e.h.keys.warm(hashes[:n])
+		for j, i := range at[:n] {
+			numbers[i] = e.h.numberOf(name(i), hashes[j])
+		}
+	}
+}
+
+// NoKey is what Keys says of a key that has no number yet.
 const NoKey = none
+
+// Keys sets numbers[i] to the number of the key called name(i), of n, where it has
+// one. Looking up many at once is faster than one by one.
+func (e *Engine) Keys(n int, name func(i int) string, numbers []version.Key) {
+	e.h.keys.find(n, name, numbers)
+}
 
 // stream admits a transaction online. The first ones wait for one with times,
 // which says how the history is to be kept, for the first tick, or until they are many.

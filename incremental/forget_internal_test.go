@@ -91,6 +91,30 @@ func TestFrontierNamesLastWriters(t *testing.T) {
 	}
 }
 
+// Number gives the numbers that Key would have given, one by one.
+func TestNumberIsKey(t *testing.T) {
+	one, many := later(), later()
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprint("k", i*i%37)) // some of them twice
+	}
+	for from := 0; from < len(names); {
+		some := names[from:min(len(names), from+1+from)]
+		from += len(some)
+		numbers := make([]version.Key, len(some))
+		many.Keys(len(some), func(i int) string { return some[i] }, numbers)
+		many.Number(numbers, func(i int) string { return some[i] })
+		for i, name := range some {
+			if want := one.Key(name); numbers[i] != want || many.Key(name) != want {
+				t.Fatalf("%s has number %d, not %d", name, numbers[i], want)
+			}
+		}
+	}
+	if a, b := one.h.perKey.Len(), many.h.perKey.Len(); a != b || a != one.h.keys.list.Len() {
+		t.Errorf("%d keys, not %d", b, a)
+	}
+}
+
 // What times alone say of a level without real time can't be judged again once something was
 // taken by Base, as not all is at hand: it is no violation, and is not satisfied either.
 func TestUnprovedIsOpen(t *testing.T) {

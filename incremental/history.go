@@ -249,8 +249,11 @@ func newHistory() *history {
 		vouchers: map[ordinal]pendingRead{}, claims: map[version.Key][]pendingRead{}}
 }
 
-func (h *history) keyNumber(name string) version.Key {
-	k, fresh := h.keys.numberOf(name)
+func (h *history) keyNumber(name string) version.Key { return h.numberOf(name, hashName(name)) }
+
+// numberOf is keyNumber, of a name with that hash.
+func (h *history) numberOf(name string, hash uint32) version.Key {
+	k, fresh := h.keys.numberOf(name, hash)
 	if fresh {
 		p := keyProps{initial: none, reader: none, recent: none, null: none}
 		if c, named := h.opt.Tables.Of(name); named {

@@ -109,7 +109,7 @@ func TestWritersOf(t *testing.T) {
 	txns[4].Status = record.Aborted
 	in, _ := take(t, txns)
 	for key, want := range map[string][]uint32{"x": {0, 2}, "y": {0, 1, 2, 3, 4}} { // indexes, which leave aborted ones out
-		k, isNew := in.keys.numberOf(key)
+		k, isNew := in.keys.numberOf(key, hashName(key))
 		if isNew {
 			t.Fatalf("no key %s", key)
 		}

@@ -139,14 +139,26 @@ func (h *held) find(r ref) (b *block, at int, err error) {
 func (h *held) keys(r ref, e *incremental.Engine, opened uint64) []version.Key {
 	b := h.blocks[r.entry()]
 	if b.keysOf != opened {
-		b.keys, b.keysOf = slices.Repeat([]version.Key{incremental.NoKey}, b.Names()), opened
+		if b.keys == nil {
+			b.keys = make([]version.Key, b.Names())
+		}
+		// Numbers are given in the order in which keys are touched, so that they do not
+		// depend on the blocks.
+		e.Keys(len(b.keys), func(i int) string { return b.Name(uint32(i)) }, b.keys)
+		b.keysOf = opened
 	}
 	h.numbers = h.numbers[:0]
-	for _, local := range h.reader.Keys { // in the order in which they are touched: numbers don't depend on blocks
-		if b.keys[local] == incremental.NoKey {
-			b.keys[local] = e.Key(b.Name(local))
+	fresh := false
+	for _, local := range h.reader.Keys {
+		n := b.keys[local]
+		fresh = fresh || n == incremental.NoKey
+		h.numbers = append(h.numbers, n)
+	}
+	if fresh {
+		e.Number(h.numbers, func(i int) string { return b.Name(h.reader.Keys[i]) })
+		for i, local := range h.reader.Keys {
+			b.keys[local] = h.numbers[i]
 		}
-		h.numbers = append(h.numbers, b.keys[local])
 	}
 	return h.numbers
 }

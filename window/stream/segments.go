@@ -281,6 +281,7 @@ const untickedMost = 16_384
 // feed returns the engine's numbers of the keys of t.
 func (s *segments) feed(t *record.Transaction, f fed) []version.Key {
 	keys := s.source.keys(f.ref, s.engine, s.opened)
+	s.engine.Warm(t, keys)
 	s.addPast(t, keys)
 	s.engine.StepKeys(t, f.at, keys)
 	if s.unique && !s.engine.Unique() {
