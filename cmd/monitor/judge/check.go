@@ -62,6 +62,7 @@ type Question struct {
 	Known func(report.History)
 
 	read      packed.Summary     // of the records as they were read
+	narrowed  bool               // some of what was found is not asked, as a part of it breaks a level
 	items     *predicate.History // what of predicates is asked for in Records; nil: they are not judged, or there are none
 	isWhole   bool               // that is all of them
 	itemsMax  int                // how many operations there may be for predicates; 0: as package predicate has it

@@ -68,8 +68,31 @@ func (q *Question) readItems() {
 	if len(partly) > 0 || !q.order() {
 		q.items.Seed()
 		q.repack()
+		q.narrow()
 	}
 	q.Assume.Tables = with(q.Assume.Tables, q.items.Impossible())
+}
+
+// nearItems is how many operations there may be for what few transactions found.
+const nearItems = 1 << 19
+
+// narrow leaves out what transactions found that are far from where no order went on, if something is broken even so:
+// all that many statements found of many rows is too much to be asked.
+func (q *Question) narrow() {
+	near, unasked := q.items.Near(), q.Unasked
+	if near == nil || q.items.Supposed || q.items.Unread != nil {
+		return
+	}
+	few := Question{Records: packed.Of(q.items.Txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts,
+		AnomaliesMax: 1, itemsMax: nearItems, Unasked: predicate.Unasked{Key: unasked.Key,
+			Txn: func(t int) bool { return !near[t] || unasked.Txn != nil && unasked.Txn(t) }}}
+	few.fillIn()
+	for _, l := range q.Levels {
+		if few.items != nil && q.isOpen(l) && few.only(l).Outcome == verdict.Violated {
+			q.items, q.Records, q.Unasked, q.narrowed, q.AnomaliesMax = few.items, few.Records, few.Unasked, true, 1
+			return
+		}
+	}
 }
 
 // with are tables, and others that are complete.
@@ -262,11 +285,12 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 const waysMax, waysWork = 1 << 10, 1 << 20
 
 // leave leaves open what breaks a level as predicate writes were supposed to have hit rows: they may have hit others,
-// unless it is broken whatever they hit. Likewise what satisfies a level, if there are reads that are not understood.
+// unless it is broken whatever they hit. Likewise what satisfies a level, if there are reads that are not understood, or
+// not asked.
 func (q *Question) leave(results []verdict.Result) {
 	for i, r := range results {
 		if q.items != nil && (q.items.Supposed && r.Outcome == verdict.Violated && !q.always(r.Level) ||
-			r.Outcome == verdict.Satisfied && (q.items.Unread != nil || !q.byRecorded(r.Level))) {
+			r.Outcome == verdict.Satisfied && (q.items.Unread != nil || q.narrowed || !q.byRecorded(r.Level))) {
 			results[i] = q.open(r.Level)
 			results[i].Stats = r.Stats
 		}

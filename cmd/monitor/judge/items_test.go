@@ -640,3 +640,19 @@ func split(txns []record.Transaction) []record.Transaction {
 	}
 	return txns
 }
+
+// TestPlantedAmongManyRows: what is planted is found also where statements find so many rows that not all of it can be
+// asked.
+func TestPlantedAmongManyRows(t *testing.T) {
+	for _, name := range generate.PredicateAnomalies() {
+		q := question(t, generate.Config{Level: generate.SER, Workload: generate.Predicates, Transactions: 800, Keys: 1000, Seed: 4,
+			Initial: record.InitialAbsent, Anomaly: name}, verdict.SER)
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		if r := h.Results[0]; r.Verdict != "violated" || len(r.Anomalies) != 1 || r.Anomalies[0].Name != name {
+			t.Errorf("%s: %s, %d anomalies, unproved: %v", name, r.Verdict, len(r.Anomalies), r.Notes)
+		}
+	}
+}
