@@ -63,28 +63,22 @@ func (c *checkFlags) parseCertificates(cmd *cobra.Command) error {
 	return err
 }
 
-// certificate begins the certificate of the i-th history, if one is asked for.
-func (s *sitting) certificate(i int, txns []record.Transaction, assume judge.Assumptions) *certificate.Certificate {
+// certificate begins the certificate of a history, if one is asked for.
+func (s *sitting) certificate(txns []record.Transaction, assume judge.Assumptions) *certificate.Certificate {
 	if s.b.flags.certificate == "" {
 		return nil
 	}
 	s.phase("digesting the records")
 	assume, _ = assume.Of(txns)
-	c := certificate.New(txns, assume.Certificate())
-	s.tellProofs(i, *c)
-	return c
+	return certificate.New(txns, assume.Certificate())
 }
 
-// proved adds the proofs of what is satisfied in the i-th history to its certificate; nil without one.
-func (s *sitting) proved(i int, to *certificate.Certificate, txns []record.Transaction) func(verdict.Result) error {
+// proved adds the proofs of what is satisfied in a history to its certificate; nil without one.
+func proved(to *certificate.Certificate, txns []record.Transaction) func(verdict.Result) error {
 	if to == nil {
 		return nil
 	}
-	return func(r verdict.Result) error {
-		err := to.Add(r, txns)
-		s.tellProofs(i, *to)
-		return err
-	}
+	return func(r verdict.Result) error { return to.Add(r, txns) }
 }
 
 // verified replays the certificates of the histories that were read.

@@ -141,9 +141,8 @@ func (c *checkFlags) print(cmd *cobra.Command, hs []report.History, several bool
 const aheadMax = 16
 
 // sideBySide has jobs goroutines work on 0 to n-1 and gives what they answer to take,
-// in order. Work answers once, and may go on after that: its place is free when it
-// returns, and nobody waits for it in the end.
-func sideBySide[T any](ctx context.Context, n, jobs int, work func(ctx context.Context, i int, answer func(T)),
+// in order. When ctx ends nobody waits for what is at work.
+func sideBySide[T any](ctx context.Context, n, jobs int, work func(ctx context.Context, i int) T,
 	take func(T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -159,25 +158,26 @@ func sideBySide[T any](ctx context.Context, n, jobs int, work func(ctx context.C
 				return
 			}
 			g.Go(func() error {
-				work(ctx, i, func(t T) { c <- t })
+				c <- work(ctx, i)
 				return nil
 			})
 		}
 	}()
 	for range n {
-		var c chan T
+		var t T
 		select {
-		case c = <-queue:
-		case <-ctx.Done():
-			return environment(fmt.Errorf("stopped: %w", context.Cause(ctx)))
-		}
-		select {
-		case t := <-c:
-			if err := take(t); err != nil {
-				return err
+		case c := <-queue:
+			select {
+			case t = <-c:
+			case <-ctx.Done():
 			}
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // what was answered then is not all that there is
 			return environment(fmt.Errorf("stopped: %w", context.Cause(ctx)))
+		}
+		if err := take(t); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -226,118 +226,36 @@ func (a answer) starved() bool {
 
 // judge judges the histories in one file. What had too little memory beside others
 // is judged again by itself.
-func (b *batch) judge(ctx context.Context, i int, give func(answer)) {
-	if !b.beside(ctx, b.files[i], give) {
+func (b *batch) judge(ctx context.Context, i int) answer {
+	b.turn.RLock()
+	a, alone := b.sit(ctx, b.files[i])
+	b.turn.RUnlock()
+	if a.starved() && !alone && b.files[i] != stdin { // which can be read once
 		b.turn.Lock()
 		defer b.turn.Unlock()
 		debug.FreeOSMemory()
-		s := b.sit(ctx, b.files[i])
-		give(s.answer())
-		<-s.gone
-	}
-}
-
-// beside judges a file while others are judged, and gives the answer unless it is to
-// be tried again alone. It returns when the work has ended.
-func (b *batch) beside(ctx context.Context, file string, give func(answer)) bool {
-	b.turn.RLock()
-	defer b.turn.RUnlock()
-	s := b.sit(ctx, file)
-	a := s.answer()
-	again := a.starved() && !s.run.Alone() && file != stdin // which can be read once
-	if !again {
-		give(a)
-	}
-	<-s.gone
-	return !again
-}
-
-// sitting is the work on one file. It goes on in a goroutine of its own, so that it
-// can be left alone if it does not end when it should.
-type sitting struct {
-	b    *batch
-	ctx  context.Context //nolint:containedctx // it lives as long as one call
-	file string
-	run  *limit.Run
-	done chan answer   // gets the answer
-	gone chan struct{} // closed when the work has ended
-
-	mu    sync.Mutex
-	known []told // of each history in the file
-	left  bool   // the answer was given: nothing is told any more
-}
-
-// told is what is known of one history so far.
-type told struct {
-	report report.History
-	levels []verdict.Level          // that are asked
-	proofs *certificate.Certificate // if asked for
-}
-
-func (b *batch) sit(ctx context.Context, file string) *sitting {
-	return b.begin(ctx, file, (*sitting).work)
-}
-
-// begin starts a sitting that does that work.
-func (b *batch) begin(ctx context.Context, file string, work func(*sitting) answer) *sitting {
-	s := &sitting{b: b, ctx: ctx, file: file, run: b.guard.Begin(b.flags.timeout), done: make(chan answer, 1),
-		gone: make(chan struct{})}
-	go func() {
-		defer close(s.gone)
-		defer s.run.End()
-		defer context.AfterFunc(ctx, func() { s.run.Stop(verdict.Timeout) })() // nobody sees the reason
-		s.done <- work(s)
-		if s.run.Stopped() == verdict.Memory {
-			debug.FreeOSMemory() // for those that come next
-		}
-	}()
-	return s
-}
-
-// answer waits for the work, but not longer than the limits allow.
-func (s *sitting) answer() answer {
-	select {
-	case a := <-s.done:
-		return a
-	case <-s.ctx.Done():
-		return answer{err: environment(fmt.Errorf("stopped: %w", context.Cause(s.ctx)))}
-	case <-s.run.Expired():
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left = true
-	select {
-	case a := <-s.done: // at the last moment
-		return a
-	default:
-	}
-	if len(s.known) == 0 {
-		return answer{histories: []report.History{s.unread(s.run.Stopped())}}
-	}
-	var a answer
-	for _, k := range s.known {
-		judge.GiveUp(&k.report, k.levels, s.run.Stopped())
-		a.add(k.report, k.proofs)
+		a, _ = b.sit(ctx, b.files[i])
 	}
 	return a
 }
 
-// tell notes what is known of the i-th history.
-func (s *sitting) tell(i int, h report.History) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.left {
-		s.known[i].report = h
-	}
+// sitting is the work on one file. All of it asks often whether it is to stop.
+type sitting struct {
+	b    *batch
+	file string
+	run  *limit.Run
 }
 
-// tellProofs notes the proofs of the i-th history by now.
-func (s *sitting) tellProofs(i int, c certificate.Certificate) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.left {
-		s.known[i].proofs = &c
+// sit works on a file, and tells whether no other was worked on meanwhile.
+func (b *batch) sit(ctx context.Context, file string) (a answer, alone bool) {
+	s := &sitting{b: b, file: file, run: b.guard.Begin(b.flags.timeout)}
+	defer s.run.End()
+	defer context.AfterFunc(ctx, func() { s.run.Stop(verdict.Timeout) })() // nobody sees the reason
+	a = s.work()
+	if s.run.Stopped() == verdict.Memory {
+		debug.FreeOSMemory() // for those that come next
 	}
+	return a, s.run.Alone()
 }
 
 // phase says what is being done, if only one file is.
@@ -374,57 +292,41 @@ func (s *sitting) unread(why verdict.Reason) report.History {
 	if err != nil {
 		return unreadable(s.file, err)
 	}
-	judge.GiveUp(&h, levels, why)
-	for i := range h.Results {
-		h.Results[i].Notes = []string{"the history was not read to its end"}
-	}
+	judge.Unread(&h, levels, why)
 	return h
 }
 
 // judge judges the histories that were read.
 func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
-	known := make([]told, len(hs))
-	assume := make([]judge.Assumptions, len(hs))
+	a, flags := answer{}, s.b.flags
 	for i := range hs {
-		k := &known[i]
-		k.report = report.History{File: hs[i].File, Format: hs[i].Format, DB: hs[i].DB, Transactions: hs[i].Records.Len(),
-			Strongest: []string{}, Results: []report.Result{}, All: s.b.flags.all}
-		assume[i] = s.b.flags.assume(hs[i].Header)
-		var err error
-		if k.levels, err = s.b.flags.asked(assume[i].Clock); err != nil {
-			k.report.Error = &report.Error{Message: err.Error()}
+		h := report.History{File: hs[i].File, Format: hs[i].Format, DB: hs[i].DB, Transactions: hs[i].Records.Len(),
+			Strongest: []string{}, Results: []report.Result{}, All: flags.all}
+		assume := flags.assume(hs[i].Header)
+		levels, err := flags.asked(assume.Clock)
+		if err != nil {
+			h.Error = &report.Error{Message: err.Error()}
+			a.add(h, nil)
+			continue
 		}
-	}
-	s.mu.Lock()
-	s.known = slices.Clone(known)
-	s.mu.Unlock()
-	a := answer{}
-	for i := range hs {
-		h := known[i].report
-		var proofs *certificate.Certificate
-		if h.Error == nil {
-			q := judge.Question{Records: hs[i].Records, Assume: assume[i], Levels: known[i].levels}
-			var txns []record.Transaction // only proofs are replayed and written from these
-			if s.b.flags.replay || s.b.flags.certificate != "" {
-				expanded, err := judge.Expanded(hs[i].Records, assume[i])
-				if err != nil {
-					h.Error = &report.Error{Message: "no proof can be replayed or written: " + err.Error()}
-					a.add(h, nil)
-					continue
-				}
-				txns = expanded.Transactions()
+		var txns []record.Transaction // only proofs are replayed and written from these
+		if flags.replay || flags.certificate != "" {
+			expanded, err := judge.Expanded(hs[i].Records, assume)
+			if err != nil {
+				h.Error = &report.Error{Message: "no proof can be replayed or written: " + err.Error()}
+				a.add(h, nil)
+				continue
 			}
-			proofs = s.certificate(i, txns, assume[i])
-			q.DB, q.Txns, q.Events, q.All, q.Decoded = hs[i].DB, txns, hs[i].Events, s.b.flags.all, decoded
-			q.Named = s.b.several() && s.b.flags.out.format == "text"
-			q.AnomaliesMax, q.Conflicts, q.Replay, q.Proved = s.b.flags.anomalies, s.b.flags.conflicts, s.b.flags.replay,
-				s.proved(i, proofs, txns)
-			q.Stop, q.Until, q.Phase, q.Known = s.run.Stopped, s.run.Until(), s.phase, func(h report.History) { s.tell(i, h) }
-			if err := judge.Check(q, &h); err != nil {
-				return answer{err: environment(fmt.Errorf("%s: %w", s.file, err))}
-			}
+			txns = expanded.Transactions()
 		}
-		s.tell(i, h)
+		proofs := s.certificate(txns, assume)
+		q := judge.Question{Records: hs[i].Records, Assume: assume, Levels: levels, DB: hs[i].DB, Txns: txns,
+			Events: hs[i].Events, All: flags.all, Decoded: decoded, Named: s.b.several() && flags.out.format == "text",
+			AnomaliesMax: flags.anomalies, Conflicts: flags.conflicts, Replay: flags.replay, Proved: proved(proofs, txns),
+			Stop: s.run.Stopped, Until: s.run.Until(), Phase: s.phase}
+		if err := judge.Check(q, &h); err != nil {
+			return answer{err: environment(fmt.Errorf("%s: %w", s.file, err))}
+		}
 		a.add(h, proofs)
 		hs[i] = history.History{} // its memory is free for the next
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/history"
 )
 
-// TestSideBySide: answers are taken in order though the last one is there first, and
-// work that goes on after its answer is not waited for.
+// TestSideBySide: answers are taken in order though the last one is there first.
 func TestSideBySide(t *testing.T) {
 	const n = 5
 	done := make([]chan struct{}, n+1)
@@ -26,14 +25,11 @@ func TestSideBySide(t *testing.T) {
 		done[i] = make(chan struct{})
 	}
 	close(done[n])
-	forever := make(chan struct{})
-	defer close(forever)
 	var got []int
-	err := sideBySide(t.Context(), n, n, func(_ context.Context, i int, answer func(int)) {
+	err := sideBySide(t.Context(), n, n, func(_ context.Context, i int) int {
 		<-done[i+1]
-		answer(i)
 		close(done[i])
-		<-forever
+		return i
 	}, func(i int) error {
 		got = append(got, i)
 		return nil
@@ -47,7 +43,7 @@ func TestSideBySide(t *testing.T) {
 func TestSideBySideJobs(t *testing.T) {
 	var now, most atomic.Int32
 	took := 0
-	err := sideBySide(t.Context(), 1000, 3, func(_ context.Context, i int, answer func(int)) {
+	err := sideBySide(t.Context(), 1000, 3, func(_ context.Context, i int) int {
 		for n := now.Add(1); ; {
 			if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
 				break
@@ -55,7 +51,7 @@ func TestSideBySideJobs(t *testing.T) {
 		}
 		runtime.Gosched()
 		now.Add(-1)
-		answer(i)
+		return i
 	}, func(i int) error {
 		if i != took {
 			t.Errorf("took %d, want %d", i, took)
@@ -71,18 +67,17 @@ func TestSideBySideJobs(t *testing.T) {
 // TestSideBySideEnds: early, when an answer can't be taken or all is called off.
 func TestSideBySideEnds(t *testing.T) {
 	full := errors.New("the disk is full")
-	work := func(_ context.Context, i int, answer func(int)) { answer(i) }
+	work := func(_ context.Context, i int) int { return i }
 	if err := sideBySide(t.Context(), 1000, 2, work, func(int) error { return full }); !errors.Is(err, full) {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err := sideBySide(ctx, 1000, 2, func(ctx context.Context, i int, answer func(int)) {
+	err := sideBySide(ctx, 1000, 2, func(ctx context.Context, i int) int {
 		if i == 7 {
 			cancel()
 			<-ctx.Done()
-			return // without an answer
 		}
-		answer(i)
+		return i
 	}, func(int) error { return nil })
 	if !errors.Is(err, context.Canceled) || exitStatus(err, io.Discard) != exitEnvironment {
 		t.Errorf("error %v", err)
@@ -132,58 +127,6 @@ func TestAgainAlone(t *testing.T) {
 	})
 	if err != nil || !slices.Equal(got, []string{"a satisfied", "b satisfied"}) || opened.Load() != 4 {
 		t.Errorf("got %q after %d openings, error %v", got, opened.Load(), err)
-	}
-}
-
-// TestLeftAlone: work that does not stop when it should is given up: the answer is
-// what is known by then.
-func TestLeftAlone(t *testing.T) {
-	var used atomic.Uint64
-	guard := limit.Watch(1000, func() limit.Memory { return limit.Memory{Taken: used.Load()} })
-	defer guard.Close()
-	block := make(chan struct{})
-	b := &batch{flags: &checkFlags{ask: []verdict.Level{verdict.SI, verdict.SER}}, files: []string{"a"}, guard: guard}
-	b.open = func(string, string, func() error, *progress) ([]history.History, error) {
-		used.Store(2000)
-		<-block
-		return small("a")
-	}
-	s := b.sit(t.Context(), "a")
-	a := s.answer()
-	if len(a.histories) != 1 || a.err != nil {
-		t.Fatalf("%+v", a)
-	}
-	h := a.histories[0]
-	if h.Limit != "memory" || len(h.Results) != 2 || h.Results[1].Verdict != "unknown" || h.Results[1].Unknown.Reason != "memory" || h.Exit() != exitUndecided {
-		t.Errorf("%+v", h)
-	}
-	close(block)
-	<-s.gone
-	used.Store(0)
-
-	// The same after it was read: one level is decided, the other is not.
-	block = make(chan struct{})
-	s = b.begin(t.Context(), "a", func(s *sitting) answer {
-		hs, err := small("a")
-		if err != nil {
-			return answer{err: err}
-		}
-		known := s.judge(hs, 0)
-		known.histories[0].Results = known.histories[0].Results[:1]
-		s.tell(0, known.histories[0])
-		used.Store(2000)
-		<-block
-		return known
-	})
-	a = s.answer()
-	close(block)
-	<-s.gone
-	if len(a.histories) != 1 || a.err != nil {
-		t.Fatalf("%+v", a)
-	}
-	h = a.histories[0]
-	if h.Limit != "" || h.Transactions != 1 || h.Results[0].Verdict != "satisfied" || h.Results[1].Verdict != "unknown" {
-		t.Errorf("%+v", h)
 	}
 }
 

@@ -57,9 +57,6 @@ type Question struct {
 	Unasked predicate.Unasked
 	// Phase is told what is being done; may be nil.
 	Phase func(string)
-	// Known is told what is known so far, whenever that is more: of use to who
-	// can't wait until Check returns. May be nil.
-	Known func(report.History)
 
 	read      packed.Summary     // of the records as they were read
 	narrowed  bool               // some of what was found is not asked, as a part of it breaks a level
@@ -145,26 +142,10 @@ func Check(q Question, h *report.History) error {
 	q.Assume = assume
 	q.explainer = newExplainer(&q, lookup(q.Records))
 	q.known = map[verdict.Level]report.Result{}
-	fill := func() {
-		h.Took = q.Decoded + time.Since(began)
-		h.Results = make([]report.Result, 0, len(q.Levels))
-		for _, l := range q.Levels { // in the order asked
-			if r, ok := q.known[l]; ok {
-				h.Results = append(h.Results, r)
-			}
-		}
-		if q.All && q.known[verdict.CC].Verdict == verdict.Satisfied.String() {
-			h.Guarantees = q.explainer.guarantees(implied())
-		}
-	}
 	tell := func(r report.Result, l verdict.Level) {
 		r.Notes = append(slices.Clone(r.Notes), q.notes...)
 		q.known[l] = r
-		fill()
-		q.Known(*h)
 	}
-	fill()
-	q.Known(*h)
 	if err := q.decide(h, tell); err != nil {
 		return err
 	}
@@ -183,7 +164,16 @@ func Check(q Question, h *report.History) error {
 		r.Stats.PhaseSeconds.Explain = took
 		tell(r, v.Level)
 	}
-	fill()
+	h.Took = q.Decoded + time.Since(began)
+	h.Results = make([]report.Result, 0, len(q.Levels))
+	for _, l := range q.Levels { // in the order asked
+		if r, ok := q.known[l]; ok {
+			h.Results = append(h.Results, r)
+		}
+	}
+	if q.All && q.known[verdict.CC].Verdict == verdict.Satisfied.String() {
+		h.Guarantees = q.explainer.guarantees(implied())
+	}
 	h.Conclude(q.AnomaliesMax)
 	return nil
 }
@@ -318,9 +308,6 @@ func (q *Question) fillIn() {
 	if q.Stop == nil {
 		q.Stop = func() verdict.Reason { return verdict.NoReason }
 	}
-	if q.Known == nil {
-		q.Known = func(report.History) {}
-	}
 	if q.Records == nil {
 		q.Records = packed.Of(q.Txns)
 	}
@@ -333,22 +320,14 @@ func (q *Question) fillIn() {
 	}
 }
 
-// GiveUp completes the report on a history whose work was ended from outside: what
-// is not decided yet is unknown.
-func GiveUp(h *report.History, levels []verdict.Level, why verdict.Reason) {
+// Unread completes the report on a history that was not read to its end: nothing is known of any level.
+func Unread(h *report.History, levels []verdict.Level, why verdict.Reason) {
 	for _, l := range levels {
-		decided := func(r report.Result) bool { return r.Level == l.String() }
-		if !slices.ContainsFunc(h.Results, decided) {
-			h.Results = append(h.Results, undecided(l, why, h.Transactions))
-		}
+		r := undecided(l, why, h.Transactions)
+		r.Notes = []string{"the history was not read to its end"}
+		h.Results = append(h.Results, r)
 	}
-	slices.SortStableFunc(h.Results, func(a, b report.Result) int { return place(levels, a) - place(levels, b) })
 	h.Conclude(0)
-}
-
-// place is where a result stands in the order of the levels.
-func place(levels []verdict.Level, r report.Result) int {
-	return slices.IndexFunc(levels, func(l verdict.Level) bool { return l.String() == r.Level })
 }
 
 // undecided is the report on a level of which nothing is known.

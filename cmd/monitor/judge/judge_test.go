@@ -499,34 +499,6 @@ func TestEvidenceWithoutTimeLeft(t *testing.T) {
 	}
 }
 
-// TestKnown: who can't wait is told the sizes, that a level is violated, by an anomaly as it was
-// found, before that is explained, and each result.
-func TestKnown(t *testing.T) {
-	q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: "write-skew"}, verdict.SI, verdict.SER)
-	var got []string
-	q.Known = func(h report.History) {
-		GiveUp(&h, q.Levels, verdict.Timeout)
-		line := fmt.Sprint(h.Transactions)
-		for _, r := range h.Results {
-			line += fmt.Sprintf(" %s %s %d", r.Level, r.Verdict, len(r.Anomalies))
-		}
-		got = append(got, line)
-	}
-	var h report.History
-	if err := Check(q, &h); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		"200 si unknown 0 ser unknown 0",
-		"200 si satisfied 0 ser unknown 0",
-		"200 si satisfied 0 ser violated 1",
-		"200 si satisfied 0 ser violated 1",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
 // TestProved: the proofs of all that is satisfied are handed on, and what is said of
 // them is heard.
 func TestProved(t *testing.T) {

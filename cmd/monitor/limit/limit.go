@@ -1,12 +1,5 @@
-// Package limit stops work that takes too long, or too much memory, in two steps:
-//
-//	         the limit           a twentieth later
-//	─────────────┼───────────────────────┼──────────▶ time, or memory
-//	  works      │ Stopped: it ends soon │ Expired: nobody waits for it any more
-//
-// Work that asks often whether it is stopped ends between the two and says what it
-// has found. Work that does not is left alone after the second, so that its answer is
-// in time whatever it does.
+// Package limit stops work that takes too long, or too much memory: work asks often whether it is stopped, and then ends
+// soon and says what it has found.
 //
 // Time is counted for each Run, memory for the whole process: the garbage collector
 // can't tell whose it is. So all that runs is stopped when the process takes too much,
@@ -36,11 +29,7 @@ const (
 	liveAt    = 84
 	collectAt = 92
 	stopAt    = 97
-	expireAt  = 105
 )
-
-// grace is the part of the time limit that stopped work is waited for.
-const grace = 20 // 1/20
 
 // sampleEvery is how often memory is looked at. Memory can be filled at some
 // gigabytes a second, which is megabytes in that time.
@@ -116,26 +105,20 @@ func (g *Guard) watch(used func() Memory) {
 			return
 		case <-tick.C:
 		}
-		switch m := used(); {
-		case m.Taken >= g.memory/100*expireAt:
-			g.each(func(r *Run) { r.Stop(verdict.Memory); r.expire() })
-		case m.Taken >= g.memory/100*stopAt || m.Live >= g.memory/100*liveAt:
-			g.each(func(r *Run) { r.Stop(verdict.Memory) })
+		if m := used(); m.Taken < g.memory/100*stopAt && m.Live < g.memory/100*liveAt {
+			continue
 		}
-	}
-}
-
-func (g *Guard) each(do func(*Run)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for r := range g.runs {
-		do(r)
+		g.mu.Lock()
+		for r := range g.runs {
+			r.Stop(verdict.Memory)
+		}
+		g.mu.Unlock()
 	}
 }
 
 // Begin makes a Run that may last for timeout; 0 is no limit. End must be called.
 func (g *Guard) Begin(timeout time.Duration) *Run {
-	r := &Run{g: g, expired: make(chan struct{})}
+	r := &Run{g: g}
 	g.mu.Lock()
 	for other := range g.runs {
 		other.company.Store(true)
@@ -145,10 +128,7 @@ func (g *Guard) Begin(timeout time.Duration) *Run {
 	g.mu.Unlock()
 	if timeout > 0 {
 		r.until = time.Now().Add(timeout)
-		r.timers = []*time.Timer{
-			time.AfterFunc(timeout, func() { r.Stop(verdict.Timeout) }),
-			time.AfterFunc(timeout+timeout/grace, func() { r.Stop(verdict.Timeout); r.expire() }),
-		}
+		r.timer = time.AfterFunc(timeout, func() { r.Stop(verdict.Timeout) })
 	}
 	return r
 }
@@ -159,9 +139,7 @@ type Run struct {
 	g       *Guard
 	reason  atomic.Uint32
 	company atomic.Bool
-	once    sync.Once
-	expired chan struct{}
-	timers  []*time.Timer
+	timer   *time.Timer // nil: no limit
 	until   time.Time
 }
 
@@ -171,9 +149,6 @@ func (r *Run) Until() time.Time { return r.until }
 // Stopped is the limit that was reached, which does not change any more, or
 // NoReason. It costs an atomic load.
 func (r *Run) Stopped() verdict.Reason { return verdict.Reason(r.reason.Load()) }
-
-// Expired is closed when the work should have ended.
-func (r *Run) Expired() <-chan struct{} { return r.expired }
 
 // Alone tells whether no other Run has been there since it began.
 func (r *Run) Alone() bool { return !r.company.Load() }
@@ -186,10 +161,10 @@ func (r *Run) Err() error {
 	return nil
 }
 
-// End says that the work is done, or given up, and that its memory is.
+// End says that the work is done, and its memory free.
 func (r *Run) End() {
-	for _, t := range r.timers {
-		t.Stop()
+	if r.timer != nil {
+		r.timer.Stop()
 	}
 	r.g.mu.Lock()
 	delete(r.g.runs, r)
@@ -198,8 +173,6 @@ func (r *Run) End() {
 
 // Stop stops it for a reason of the caller's, unless it is stopped already.
 func (r *Run) Stop(why verdict.Reason) { r.reason.CompareAndSwap(0, uint32(why)) }
-
-func (r *Run) expire() { r.once.Do(func() { close(r.expired) }) }
 
 // Error says that work ended because of a limit.
 type Error struct{ Reason verdict.Reason }
