@@ -35,33 +35,6 @@ func changed(a, b reflect.Value, path string, out *[]string) {
 	}
 }
 
-// With is a with b's values of these keys, as Changed names them. Parts may be shared
-// with both.
-func With(a, b *Config, keys []string) *Config {
-	out := *a
-	merge(reflect.ValueOf(&out).Elem(), reflect.ValueOf(b).Elem(), "", keys)
-	return &out
-}
-
-func merge(a, b reflect.Value, path string, keys []string) {
-	if slices.Contains(keys, path) {
-		a.Set(b)
-		return
-	}
-	if a.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil() {
-		own := reflect.New(a.Type().Elem())
-		own.Elem().Set(a.Elem())
-		a.Set(own)
-		a, b = a.Elem(), b.Elem()
-	}
-	if _, isScalar := scalars[a.Type()]; isScalar || a.Kind() != reflect.Struct {
-		return
-	}
-	for i := range a.NumField() {
-		merge(a.Field(i), b.Field(i), pathOf(a.Type().Field(i), path), keys)
-	}
-}
-
 // pathOf is the key of a field. What was read from a file has the key of the file.
 func pathOf(f reflect.StructField, path string) string {
 	if name := f.Tag.Get("yaml"); name != "-" {

@@ -104,10 +104,10 @@ type App struct {
 	ended   bool
 
 	// reloading guards what follows: how to put a configuration into effect, and the
-	// one that is.
+	// one that was read last.
 	reloading sync.Mutex
 	reloaders []reloader
-	running   *config.Config
+	last      *config.Config
 	certs     *certificates // nil: no TLS
 }
 
@@ -187,7 +187,7 @@ func New(o Options) (*App, error) {
 	if a.store != nil {
 		a.announce()
 	}
-	a.running = o.Config
+	a.last = o.Config
 	a.reloadOwn(o.LogLevel)
 	return a, nil
 }
@@ -353,7 +353,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	a.metrics.completeAge.set(a.status.completeAges)
 	a.metrics.promises.set(a.status.promises)
 	told.dispatcher = a.dispatcher
-	a.reloads(reloader{keys: receiverKeys, apply: told.replace, stale: told.stale})
+	a.onReload(told.replace, "alerts.webhooks", "alerts.kafka")
 	delivery, stopDelivery := context.WithCancel(context.Background())
 	var delivering sync.WaitGroup
 	delivering.Go(func() { a.dispatcher.Run(delivery) })

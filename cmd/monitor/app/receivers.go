@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/url"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -34,46 +32,7 @@ type Receiver struct {
 	deliver.Receiver
 	io.Closer // gives up connections
 	Filter    deliver.Filter
-	// from is what it was made from: receivers that are made from the same are the same.
-	from any
-	// files are those of its certificates, as they were when it was made.
-	files certificateFiles
 }
-
-// certificateFiles are files with a checksum of what they hold.
-type certificateFiles map[string][sha256.Size]byte
-
-// read are the same files as they are now. One that can't be read has another checksum
-// than any that can.
-func (c certificateFiles) read() certificateFiles {
-	out := make(certificateFiles, len(c))
-	for name := range c {
-		text, err := os.ReadFile(name)
-		if err == nil {
-			out[name] = sha256.Sum256(text)
-		} else {
-			out[name] = [sha256.Size]byte{}
-		}
-	}
-	return out
-}
-
-// filesOf are the files of certificates that a receiver is made from. They are read
-// before it is made: if one changes in between, it is taken for changed.
-func filesOf(t *config.TLS) certificateFiles {
-	c := certificateFiles{}
-	if t != nil {
-		for _, name := range []string{t.CA, t.Cert, t.Key} {
-			if name != "" {
-				c[name] = [sha256.Size]byte{}
-			}
-		}
-	}
-	return c.read()
-}
-
-// changed tells whether a file holds something else than when the receiver was made.
-func (r *Receiver) changed() bool { return !maps.Equal(r.files, r.files.read()) }
 
 // The names of receivers of which there is one at most.
 const (
@@ -99,16 +58,12 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 	for i := range c.Alerts.Webhooks {
 		w := &c.Alerts.Webhooks[i]
 		r := &Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i),
-			Filter: filterOf(w.MinSeverity, w.Levels, w.DB), files: filesOf(w.TLS)}
-		r.from = madeFrom{*w, 0}
-		if w.Format == config.FormatAlertmanager {
-			r.from = madeFrom{*w, holdOf(c)}
-		}
+			Filter: filterOf(w.MinSeverity, w.Levels, w.DB)}
 		add(r, r.webhook(w, holdOf(c)))
 	}
 	if k := c.Alerts.Kafka; k != nil {
 		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka",
-			Filter: filterOf(k.MinSeverity, k.Levels, k.DB), from: *k, files: filesOf(k.TLS)}
+			Filter: filterOf(k.MinSeverity, k.Levels, k.DB)}
 		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: Connection("alerts.kafka", k.Brokers, k.TLS, k.SASL),
 			Topic: k.Topic})
 		if err == nil {
@@ -124,12 +79,6 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 		return nil, errors.Join(errs, CloseReceivers(all))
 	}
 	return all, nil
-}
-
-// madeFrom is what of a configuration makes a webhook what it is.
-type madeFrom struct {
-	webhook config.Webhook
-	hold    time.Duration // of an Alertmanager
 }
 
 // newDispatcher delivers from the store to receivers.
@@ -284,9 +233,8 @@ func holdOf(c *config.Config) time.Duration {
 	return max(c.Alerts.ResolveAfter, 5*deliver.ResendDefault)
 }
 
-// addressees are the receivers that are told. A reload replaces one whose configuration changes, or what a file of
-// its certificates holds. A store keeps its outboxes as long as it is open: one more receiver, or one less, takes a
-// restart.
+// addressees are the receivers that are told. A reload makes all of them anew. A store keeps its outboxes as long as it
+// is open: one more receiver, or one less, takes a restart.
 type addressees struct {
 	log        zerolog.Logger
 	stdout     io.Writer
@@ -297,18 +245,8 @@ type addressees struct {
 	closed bool
 }
 
-// receiverKeys are what of a configuration makes receivers.
-var receiverKeys = []string{"alerts.webhooks", "alerts.kafka", "alerts.resolve_after"}
-
-// stale tells whether a file of a receiver's certificates holds something else.
-func (d *addressees) stale() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !d.closed && slices.ContainsFunc(d.now, (*Receiver).changed)
-}
-
-// replace puts into effect what changed of the receivers that there are, and says which
-// are there only in one of both configurations.
+// replace makes the receivers that there are anew, as next says, and says which are there only in one of both
+// configurations.
 func (d *addressees) replace(next *config.Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -322,18 +260,15 @@ func (d *addressees) replace(next *config.Config) error {
 	var unused []*Receiver
 	for _, r := range made {
 		i := d.find(d.now, r)
-		switch {
-		case i < 0:
+		if i < 0 {
 			d.log.Warn().Str("receiver", r.Name).Str("key", r.Key).Msg("a new receiver is told of alerts from the next start on")
 			unused = append(unused, r)
-		case reflect.DeepEqual(r.from, d.now[i].from) && maps.Equal(r.files, d.now[i].files):
-			unused = append(unused, r)
-		default:
-			d.dispatcher.Replace(r.Name, r.Receiver, r.Filter)
-			unused = append(unused, d.now[i])
-			d.now[i] = r
-			d.log.Info().Str("receiver", r.Name).Msg("a receiver is reached as the configuration says now")
+			continue
 		}
+		d.dispatcher.Replace(r.Name, r.Receiver, r.Filter)
+		unused = append(unused, d.now[i])
+		d.now[i] = r
+		d.log.Info().Str("receiver", r.Name).Msg("a receiver is reached as the configuration says now")
 	}
 	for _, r := range d.now {
 		if d.find(made, r) < 0 {

@@ -12,23 +12,16 @@ import (
 type reloader struct {
 	// keys are those that it applies, with all below them.
 	keys []string
-	// apply puts next into effect. After an error all is as it was.
+	// apply puts next into effect, whether or not anything has changed: files that it names may hold something else.
+	// After an error all is as it was.
 	apply func(next *config.Config) error
-	// stale tells whether files that the configuration names, and does not read itself,
-	// hold something else; nil: there are none.
-	stale func() bool
 }
 
-// onReload has apply called when any of these keys has changed and the configuration is
-// read again.
+// onReload has apply called when the configuration is read again; these keys are what it applies.
 func (a *App) onReload(apply func(next *config.Config) error, keys ...string) {
-	a.reloads(reloader{keys: keys, apply: apply})
-}
-
-func (a *App) reloads(r reloader) {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	a.reloaders = append(a.reloaders, r)
+	a.reloaders = append(a.reloaders, reloader{keys: keys, apply: apply})
 }
 
 // covers tells whether a reloader applies a key.
@@ -50,41 +43,23 @@ func (a *App) Reload(next *config.Config) error {
 		a.NotReloaded(err)
 		return err
 	}
-	var applied, later, failed []string
-	ok := true
-	changed := config.Changed(a.running, next)
+	var applied []string
+	ok, changed, later := true, config.Changed(a.last, next), config.Changed(a.cfg, next)
 	for i := range a.reloaders {
 		r := &a.reloaders[i]
-		var mine []string
-		for _, key := range changed {
-			if r.covers(key) {
-				mine = append(mine, key)
-			}
-		}
-		if len(mine) == 0 && (r.stale == nil || !r.stale()) {
-			continue
-		}
+		mine := slices.DeleteFunc(slices.Clone(changed), func(key string) bool { return !r.covers(key) })
+		later = slices.DeleteFunc(later, r.covers)
 		if err := r.apply(next); err != nil {
 			ok = false
 			if len(mine) == 0 {
 				mine = r.keys // it is one of them
 			}
 			a.log.Error().Err(err).Strs("keys", mine).Msg("these settings stay as they were")
-			failed = append(failed, mine...)
 			continue
 		}
-		for _, key := range mine {
-			if !slices.Contains(applied, key) {
-				applied = append(applied, key)
-			}
-		}
+		applied = append(applied, mine...)
 	}
-	for _, key := range changed {
-		if !slices.Contains(applied, key) && !slices.Contains(failed, key) {
-			later = append(later, key)
-		}
-	}
-	a.running = config.With(a.running, next, applied)
+	a.last = next
 	if len(later) > 0 {
 		a.log.Warn().Strs("keys", later).Msg("these settings take effect at the next start only")
 	}
