@@ -199,7 +199,7 @@ func stored(t *testing.T, dir string) (out []alerts.Alert) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	err = st.Alerts(t.Context(), func(s store.Alert) bool {
+	err = st.AlertsBefore(t.Context(), 0, func(_ uint64, s store.Alert) bool {
 		a, err := alerts.Parse(s.Body)
 		if err != nil {
 			t.Error(err)

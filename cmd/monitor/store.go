@@ -79,7 +79,7 @@ Exit status: 0; 2 not a store or damaged, 4 it can't be read or is in use.`,
 				return storeFailure(err)
 			}
 			maps.DeleteFunc(info.Histories, func(db string, _ store.History) bool { return !app.HistoryInStore(db) })
-			err = st.Alerts(cmd.Context(), func(a store.Alert) bool {
+			err = st.AlertsBefore(cmd.Context(), 0, func(_ uint64, a store.Alert) bool {
 				info.Alerts.ByState[alertState(a.Body)]++
 				return true
 			})

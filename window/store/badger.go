@@ -69,9 +69,6 @@ var _ Store = (*Badger)(nil)
 // database and of the last file of the journal).
 func Open(opt Options) (*Badger, error) {
 	opt = opt.WithDefaults()
-	if err := opt.Validate(); err != nil {
-		return nil, err
-	}
 	if err := prepare(opt.Path); err != nil {
 		return nil, err
 	}

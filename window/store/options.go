@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"time"
 
@@ -61,23 +60,17 @@ const (
 	DefaultMaxBytes = 10 << 30
 	DefaultReserve  = 64 << 20
 
-	// LimitMaxValue bounds MaxValue.
-	LimitMaxValue = 960 << 10
-	// LimitBody bounds an alert's body.
-	LimitBody = 8 << 20
-	// LimitNotice bounds a notice's body, LimitLife the state of what decides on
-	// them, LimitHandled how much a Commit may say is handled, and LimitNotices the
-	// bytes of its notices and of Life, where each of more than 80 kB, which has a
-	// file of its own, counts 128: they are one transaction.
-	LimitNotice  = 16 << 20
-	LimitLife    = 32 << 20
+	// What callers keep to. LimitBody bounds an alert's body, LimitHandled how many alerts a Commit may say are
+	// handled, and how many notices it has, and LimitNotices the bytes of these and of Life, where each of more than
+	// 80 kB, which has a file of its own, counts 128: they are one transaction. A pair that is spilled has 64 kB at
+	// most.
+	LimitBody    = 8 << 20
 	LimitHandled = 1 << 10
 	LimitNotices = 384 << 10
 	// LimitEntry bounds the data of an entry of the journal, LimitCheckpoint a
-	// checkpoint, LimitSpill a key and its value that are spilled.
+	// checkpoint.
 	LimitEntry      = 256 << 20
 	LimitCheckpoint = 1 << 30
-	LimitSpill      = 64 << 10
 	// LimitName bounds the names of sources, receivers and histories and the IDs of
 	// alerts: a history's of 1,024 bytes and what is kept beside it under that name and
 	// a few bytes more. A key of the database has at most 65,000.
@@ -99,127 +92,10 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Validate tells what no store takes.
-func (o Options) Validate() error {
-	if o.MaxValue > LimitMaxValue {
-		return fmt.Errorf("store: MaxValue %d is more than %d", o.MaxValue, LimitMaxValue)
-	}
-	for _, r := range o.Receivers {
-		if err := checkName("receiver", r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Validate tells what no store takes. A Commit that is not valid is not
-// committed at all.
-func (c Commit) Validate() error {
-	for source, parts := range c.Offsets {
-		if err := checkName("source", source); err != nil {
-			return err
-		}
-		for p := range parts {
-			if p < 0 || p > 1<<31-1 {
-				return fmt.Errorf("store: source %q has no partition %d", source, p)
-			}
-		}
-	}
-	for _, a := range c.Alerts {
-		if err := checkName("alert", a.ID); err != nil {
-			return err
-		}
-		if len(a.Body) > LimitBody {
-			return fmt.Errorf("store: alert %s has a body of %d bytes; at most %d can be kept", a.ID, len(a.Body), LimitBody)
-		}
-	}
-	if err := c.validateNotices(); err != nil {
-		return err
-	}
-	for i, e := range c.Journal {
-		if i > 0 && e.Number <= c.Journal[i-1].Number {
-			return fmt.Errorf("store: journal entry %d follows %d in one commit; numbers ascend", e.Number,
-				c.Journal[i-1].Number)
-		}
-		if len(e.Data) > LimitEntry {
-			return fmt.Errorf("store: journal entry %d has %d bytes; at most %d can be kept", e.Number, len(e.Data), LimitEntry)
-		}
-	}
-	for _, db := range c.Forget {
-		if err := checkName("history", db); err != nil {
-			return err
-		}
-	}
-	for db := range c.Written {
-		if err := checkName("history", db); err != nil {
-			return err
-		}
-	}
-	for db, data := range c.Checkpoints {
-		if err := checkName("history", db); err != nil {
-			return err
-		}
-		if len(data) > LimitCheckpoint {
-			return fmt.Errorf("store: the checkpoint of %q has %d bytes; at most %d can be kept", db, len(data), LimitCheckpoint)
-		}
-	}
-	return nil
-}
-
-func (c Commit) validateNotices() error {
-	bytes := Inlined(len(c.Life))
-	if len(c.Life) > LimitLife {
-		return fmt.Errorf("store: the state of alerts has %d bytes; at most %d can be kept", len(c.Life), LimitLife)
-	}
-	for _, n := range c.Notices {
-		if err := checkName("notice", n.ID); err != nil {
-			return err
-		}
-		if len(n.Body) > LimitNotice {
-			return fmt.Errorf("store: notice %s has a body of %d bytes; at most %d can be kept", n.ID, len(n.Body), LimitNotice)
-		}
-		bytes += Inlined(len(n.Body))
-	}
-	if bytes > LimitNotices || len(c.Notices) > LimitHandled {
-		return fmt.Errorf("store: %d notices of %d bytes are too many for one commit; at most %d bytes fit", len(c.Notices),
-			bytes, LimitNotices)
-	}
-	if len(c.Handled) > LimitHandled {
-		return fmt.Errorf("store: %d alerts are handled in one commit; at most %d can be", len(c.Handled), LimitHandled)
-	}
-	for _, h := range c.Handled {
-		if err := checkName("alert", h.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Inlined is what a value of so many bytes takes in a transaction, and of LimitNotices: large ones are elsewhere.
 func Inlined(value int) int {
 	if value > inlineMax {
 		return 128
 	}
 	return value
-}
-
-// ValidateSpill tells what no store takes. Such a Spill does nothing.
-func ValidateSpill(db string, pairs []KV) error {
-	if err := checkName("history", db); err != nil {
-		return err
-	}
-	for _, kv := range pairs {
-		if len(kv.Key)+len(kv.Value) > LimitSpill {
-			return fmt.Errorf("store: a pair of %d bytes is spilled for %q; at most %d can be kept", len(kv.Key)+len(kv.Value),
-				db, LimitSpill)
-		}
-	}
-	return nil
-}
-
-func checkName(what, name string) error {
-	if name == "" || len(name) > LimitName {
-		return fmt.Errorf("store: the name of a %s has 1 to %d bytes, not %d", what, LimitName, len(name))
-	}
-	return nil
 }

@@ -166,34 +166,6 @@ func (s *Badger) DeadLetters(ctx context.Context, f func(DeadLetter) bool) error
 	})
 }
 
-// Alerts calls f for each stored alert in order of ID, until f returns false.
-// The same holds for f as with DeadLetters.
-func (s *Badger) Alerts(ctx context.Context, f func(Alert) bool) error {
-	return s.view(ctx, "alerts", func(txn *badger.Txn) error {
-		st, err := readState(txn)
-		if err != nil {
-			return err
-		}
-		n, stopped := uint64(0), false
-		prefix := []byte{prefixAlert}
-		err = s.values(ctx, txn, prefix, prefix, func(key, value []byte) (bool, error) {
-			if n++; value == nil {
-				return true, nil
-			}
-			_, body, err := split(key, value)
-			if err != nil {
-				return false, err
-			}
-			stopped = !f(Alert{ID: string(key[1:]), Body: body})
-			return !stopped, nil
-		})
-		if err == nil && !stopped && n != st.alertCount {
-			return &Damage{Kind: "alerts", Key: fmt.Sprintf("%d of %d", st.alertCount-n, st.alertCount), Why: "they are missing"}
-		}
-		return err
-	})
-}
-
 // Alert returns the alert of that ID, and whether there is one.
 func (s *Badger) Alert(ctx context.Context, id string) (Alert, bool, error) {
 	var body []byte

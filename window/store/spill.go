@@ -45,9 +45,6 @@ func (s *Badger) generationNow(db string) (n uint64, err error) {
 
 // Spill stores pairs for a history, outside of any Commit.
 func (s *Badger) Spill(ctx context.Context, db string, pairs []KV) error {
-	if err := ValidateSpill(db, pairs); err != nil {
-		return err
-	}
 	done, err := s.exclusive(ctx)
 	if err != nil {
 		return err

@@ -104,8 +104,6 @@ type Store interface {
 	// DeadLetters calls f for each stored dead letter in order of ID, until f
 	// returns false.
 	DeadLetters(ctx context.Context, f func(DeadLetter) bool) error
-	// Alerts calls f for each stored alert in order of ID.
-	Alerts(ctx context.Context, f func(Alert) bool) error
 	// Alert returns the alert of that ID, and whether there is one.
 	Alert(ctx context.Context, id string) (Alert, bool, error)
 	// AlertsBefore calls f for alerts, the one stored last first, until f returns false.

@@ -15,9 +15,6 @@ import (
 // Commit makes c durable; see the package documentation for commits that are
 // too large for one transaction. ctx is looked at before it begins, not after.
 func (s *Badger) Commit(ctx context.Context, c Commit) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
 	if err := s.commit(ctx, c, false); err != nil {
 		if errors.Is(err, ErrClosed) || errors.Is(err, ctx.Err()) {
 			return err

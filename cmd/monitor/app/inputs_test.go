@@ -147,10 +147,11 @@ func whole(t *testing.T, path string) (ids []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = st.Alerts(t.Context(), func(a store.Alert) bool { ids = append(ids, a.ID); return true })
+	err = st.AlertsBefore(t.Context(), 0, func(_ uint64, a store.Alert) bool { ids = append(ids, a.ID); return true })
 	if err := errors.Join(err, st.Close()); err != nil {
 		t.Fatal(err)
 	}
+	slices.Sort(ids)
 	return ids
 }
 

@@ -65,7 +65,7 @@ func TestNames(t *testing.T) {
 			default:
 			}
 			found := 0
-			err := r.store.Alerts(t.Context(), func(store.Alert) bool { found++; return true })
+			err := r.store.AlertsBefore(t.Context(), 0, func(uint64, store.Alert) bool { found++; return true })
 			return err == nil && found >= want
 		})
 		r.stop(t)

@@ -20,7 +20,6 @@ var commitTests = []test{
 	{"an alert's body is replaced", suite.replacedBody},
 	{"a commit larger than any transaction", suite.largeCommit},
 	{"large alerts", suite.largeAlerts},
-	{"invalid commits change nothing", suite.invalidCommits},
 	{"names that resemble each other", suite.similarNames},
 	{"callbacks stop and write", suite.callbacks},
 	{"ended contexts and closed stores", suite.endedAndClosed},
@@ -148,36 +147,6 @@ func (x suite) largeAlerts(t *testing.T) {
 	}
 }
 
-func (x suite) invalidCommits(t *testing.T) {
-	ctx := t.Context()
-	s := open(t, x.newPlace(t), x.opt)
-	good := store.Commit{Offsets: map[string]map[int]int64{"topic": {0: 5}}}
-	for name, bad := range map[string]store.Commit{
-		"no alert ID":   {Alerts: []store.Alert{{}}},
-		"long alert ID": {Alerts: []store.Alert{NewAlert(strings.Repeat("x", store.LimitName+1))}},
-		"large body":    {Alerts: []store.Alert{{ID: "a", Body: make([]byte, store.LimitBody+1)}}},
-		"no notice ID":  {Notices: Notices("")},
-		"large notice":  {Notices: []store.Notice{{ID: "a", Body: make([]byte, store.LimitNotice+1)}}},
-		"many notices": {Notices: []store.Notice{{ID: "a", Body: make([]byte, 70<<10)},
-			{ID: "b", Body: make([]byte, 70<<10)}, {ID: "c", Body: make([]byte, 70<<10)}, {ID: "d", Body: make([]byte, 70<<10)},
-			{ID: "e", Body: make([]byte, 70<<10)}, {ID: "f", Body: make([]byte, 70<<10)}}},
-		"many handled":       {Handled: make([]store.Handled, store.LimitHandled+1)},
-		"large life":         {Life: make([]byte, store.LimitLife+1)},
-		"no source":          {Offsets: map[string]map[int]int64{"": {0: 1}}},
-		"negative partition": {Offsets: map[string]map[int]int64{"topic": {-1: 1}}},
-		"large partition":    {Offsets: map[string]map[int]int64{"topic": {1 << 31: 1}}},
-	} {
-		bad.DeadLetters = []store.DeadLetter{Letter(1, "x")}
-		if err := s.Commit(ctx, bad); err == nil {
-			t.Errorf("%s was committed", name)
-		}
-	}
-	commit(t, s, good)
-	if d := x.read(t, s); len(d.Letters) != 0 || len(d.Alerts) != 0 || d.Offsets["topic"][0] != 5 {
-		t.Fatalf("%+v", d)
-	}
-}
-
 func (x suite) similarNames(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, x.newPlace(t), store.Options{Receivers: []string{"a", "ab"}})
@@ -209,7 +178,7 @@ func (x suite) callbacks(t *testing.T) {
 		t.Fatalf("%d calls, %v", n, err)
 	}
 	n = 0
-	if err := s.Alerts(ctx, func(store.Alert) bool { n++; return n < 2 }); err != nil || n != 2 {
+	if err := s.AlertsBefore(ctx, 0, func(uint64, store.Alert) bool { n++; return n < 2 }); err != nil || n != 2 {
 		t.Fatalf("%d calls, %v", n, err)
 	}
 	err := s.Undelivered(ctx, "web", func(a store.Notice) bool {
@@ -239,7 +208,7 @@ func (x suite) endedAndClosed(t *testing.T) {
 			"Offsets": offsets, "Alert": alert,
 			"Commit":      s.Commit(ctx, store.Commit{Offsets: map[string]map[int]int64{"topic": {0: 9}}}),
 			"DeadLetters": s.DeadLetters(ctx, func(store.DeadLetter) bool { return true }),
-			"Alerts":      s.Alerts(ctx, no),
+			"Alerts":      s.AlertsBefore(ctx, 0, func(_ uint64, a store.Alert) bool { return no(a) }),
 			"Undelivered": s.Undelivered(ctx, "web", func(store.Notice) bool { t.Error("called"); return true }),
 			"Pending":     s.Pending(ctx, no),
 			"Life":        life,

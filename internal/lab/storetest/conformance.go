@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,9 +62,13 @@ func Read(s store.Store, sources, receivers []string) (Dump, error) {
 		return d, err
 	}
 	d.Life = string(life)
-	if err := s.Alerts(ctx, func(a store.Alert) bool { d.Alerts = append(d.Alerts, a); return true }); err != nil {
+	if err := s.AlertsBefore(ctx, 0, func(_ uint64, a store.Alert) bool {
+		d.Alerts = append(d.Alerts, a)
+		return true
+	}); err != nil {
 		return d, err
 	}
+	slices.SortFunc(d.Alerts, func(a, b store.Alert) int { return strings.Compare(a.ID, b.ID) })
 	for _, r := range receivers {
 		if err := s.Undelivered(ctx, r, func(n store.Notice) bool {
 			d.Outbox[r] = append(d.Outbox[r],

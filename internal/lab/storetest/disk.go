@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -81,9 +80,6 @@ func (d *Disk) Writes() int {
 // Open opens a store on the disk.
 func (d *Disk) Open(opt store.Options) (store.Store, error) {
 	opt = opt.WithDefaults()
-	if err := opt.Validate(); err != nil {
-		return nil, err
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.kept = d.kept.clone()
@@ -224,9 +220,6 @@ func (m *memory) write(changes ...func(*contents)) error {
 }
 
 func (m *memory) Commit(ctx context.Context, c store.Commit) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
 	if _, err := m.read(ctx); err != nil {
 		return err
 	}
@@ -384,20 +377,6 @@ func (m *memory) AlertsBefore(ctx context.Context, before uint64, f func(uint64,
 	return nil
 }
 
-func (m *memory) Alerts(ctx context.Context, f func(store.Alert) bool) error {
-	c, err := m.read(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range slices.SortedFunc(slices.Values(c.alerts),
-		func(a, b stored) int { return cmp.Compare(a.ID, b.ID) }) {
-		if !f(store.Alert{ID: a.ID, Body: append([]byte{}, a.Body...)}) {
-			break
-		}
-	}
-	return nil
-}
-
 func (m *memory) Alert(ctx context.Context, id string) (store.Alert, bool, error) {
 	c, err := m.read(ctx)
 	if err != nil {
@@ -503,9 +482,6 @@ func (m *memory) Checkpoints(ctx context.Context) ([]string, error) {
 }
 
 func (m *memory) Spill(ctx context.Context, db string, pairs []store.KV) error {
-	if err := store.ValidateSpill(db, pairs); err != nil {
-		return err
-	}
 	if _, err := m.read(ctx); err != nil {
 		return err
 	}

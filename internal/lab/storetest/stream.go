@@ -169,12 +169,6 @@ func (x suite) journal(t *testing.T) {
 	commit(t, s, store.Commit{Journal: []store.Entry{NewEntry(1, 5)}})
 	s = reopen(t, p, s)
 	same(t, []store.Entry{NewEntry(1, 5)}, x.stream(t, s).Journal)
-
-	bad := store.Commit{Journal: []store.Entry{NewEntry(7, 1), NewEntry(7, 1)}}
-	if err := s.Commit(ctx, bad); err == nil {
-		t.Error("a number was committed twice at once")
-	}
-	same(t, []store.Entry{NewEntry(1, 5)}, x.stream(t, s).Journal)
 }
 
 // Written is a checkpoint that is written in parts.
@@ -229,11 +223,6 @@ func (x suite) checkpoints(t *testing.T) {
 		t.Errorf("a checkpoint that can't be written: %v", err)
 	}
 	same(t, map[string]History{"a": {big, map[string]string{}}, "ab": {nil, map[string]string{}}}, x.stream(t, s).Histories)
-	for _, c := range []store.Commit{{Checkpoints: map[string][]byte{"": {1}}}, {Written: Written("", big)}} {
-		if err := s.Commit(ctx, c); err == nil {
-			t.Error("a history without a name was committed")
-		}
-	}
 }
 
 func (x suite) spilled(t *testing.T) {
@@ -298,12 +287,6 @@ func (x suite) forgotten(t *testing.T) {
 func (x suite) manySpilled(t *testing.T) {
 	ctx := t.Context()
 	s := forever(t, x.newPlace(t))
-	if err := s.Commit(ctx, store.Commit{Forget: []string{""}}); err == nil {
-		t.Error("a history without a name was forgotten")
-	}
-	if err := s.Spill(ctx, "a", []store.KV{{Key: "k", Value: make([]byte, store.LimitSpill)}}); err == nil {
-		t.Error("a pair of any size was spilled")
-	}
 	many := make([]store.KV, 20_000)
 	for i := range many {
 		many[i] = store.KV{Key: fmt.Sprint("many", i), Value: make([]byte, 100)}
