@@ -272,7 +272,7 @@ func (s *sitting) work() answer {
 		bar = nil
 	}
 	began := time.Now()
-	hs, err := s.b.open(s.file, s.b.flags.format, s.run.Err, bar)
+	hs, err := s.read(bar)
 	if stopped(err) {
 		return answer{histories: []report.History{s.unread(s.run.Stopped())}}
 	}
@@ -283,6 +283,31 @@ func (s *sitting) work() answer {
 		return s.verified(hs)
 	}
 	return s.judge(hs, time.Since(began))
+}
+
+// readGrace is how long reading is waited for that was stopped.
+const readGrace = 50 * time.Millisecond
+
+// read reads the file, and leaves it alone if that does not end when it should: a pipe into which nobody writes.
+func (s *sitting) read(bar *progress) ([]history.History, error) {
+	var hs []history.History
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		hs, err = s.b.open(s.file, s.b.flags.format, s.run.Err, bar)
+	}()
+	select {
+	case <-done:
+		return hs, err
+	case <-s.run.Done():
+	}
+	select {
+	case <-done:
+		return hs, err
+	case <-time.After(readGrace):
+		return nil, s.run.Err()
+	}
 }
 
 // unread reports a file that was not read to its end.

@@ -118,7 +118,7 @@ func (g *Guard) watch(used func() Memory) {
 
 // Begin makes a Run that may last for timeout; 0 is no limit. End must be called.
 func (g *Guard) Begin(timeout time.Duration) *Run {
-	r := &Run{g: g}
+	r := &Run{g: g, done: make(chan struct{})}
 	g.mu.Lock()
 	for other := range g.runs {
 		other.company.Store(true)
@@ -138,6 +138,7 @@ func (g *Guard) Begin(timeout time.Duration) *Run {
 type Run struct {
 	g       *Guard
 	reason  atomic.Uint32
+	done    chan struct{} // closed when it is stopped
 	company atomic.Bool
 	timer   *time.Timer // nil: no limit
 	until   time.Time
@@ -149,6 +150,9 @@ func (r *Run) Until() time.Time { return r.until }
 // Stopped is the limit that was reached, which does not change any more, or
 // NoReason. It costs an atomic load.
 func (r *Run) Stopped() verdict.Reason { return verdict.Reason(r.reason.Load()) }
+
+// Done is closed when it is stopped.
+func (r *Run) Done() <-chan struct{} { return r.done }
 
 // Alone tells whether no other Run has been there since it began.
 func (r *Run) Alone() bool { return !r.company.Load() }
@@ -172,7 +176,11 @@ func (r *Run) End() {
 }
 
 // Stop stops it for a reason of the caller's, unless it is stopped already.
-func (r *Run) Stop(why verdict.Reason) { r.reason.CompareAndSwap(0, uint32(why)) }
+func (r *Run) Stop(why verdict.Reason) {
+	if r.reason.CompareAndSwap(0, uint32(why)) {
+		close(r.done)
+	}
+}
 
 // Error says that work ended because of a limit.
 type Error struct{ Reason verdict.Reason }
