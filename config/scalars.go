@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -104,13 +105,13 @@ func (o Overload) String() string { return overloadNames[o] }
 // Bytes is an amount of memory or of disk.
 type Bytes int64
 
-// byteUnits are the units of Bytes. B comes last, as the others end in it.
+// byteUnits are the units in which Bytes are written.
 var byteUnits = []struct {
 	name string
 	size int64
 }{
 	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
-	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3},
 }
 
 // String writes the amount in the unit in which it is a whole number of the
@@ -118,7 +119,7 @@ var byteUnits = []struct {
 func (b Bytes) String() string {
 	out, digits := strconv.FormatInt(int64(b), 10), math.MaxInt
 	for _, u := range byteUnits {
-		if n := strconv.FormatInt(int64(b)/u.size, 10); b != 0 && int64(b)%u.size == 0 && u.size > 1 && len(n) < digits {
+		if n := strconv.FormatInt(int64(b)/u.size, 10); b != 0 && int64(b)%u.size == 0 && len(n) < digits {
 			out, digits = n+u.name, len(n)
 		}
 	}
@@ -127,18 +128,11 @@ func (b Bytes) String() string {
 
 // ParseBytes is the inverse of String. A number without a unit is of bytes.
 func ParseBytes(s string) (Bytes, error) {
-	digits, size := s, int64(1)
-	for _, u := range byteUnits {
-		if cut, ok := strings.CutSuffix(s, u.name); ok {
-			digits, size = cut, u.size
-			break
-		}
-	}
-	n, err := strconv.ParseInt(strings.ReplaceAll(strings.TrimSpace(digits), "_", ""), 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64/size {
+	n, err := humanize.ParseBytes(strings.ReplaceAll(s, "_", ""))
+	if err != nil || n > math.MaxInt64 {
 		return 0, fmt.Errorf("wants an amount such as 300MiB or 10GB, not %q", s)
 	}
-	return Bytes(n * size), nil
+	return Bytes(n), nil
 }
 
 // scalar is how a type is written in one YAML scalar.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
@@ -31,7 +30,7 @@ type checkFlags struct {
 	conflicts int
 	replay    bool
 	timeout   time.Duration
-	memory    size
+	memory    config.Bytes
 	jobs      int
 
 	certificate string // file to write
@@ -113,7 +112,7 @@ several histories 1 goes before 2, 2 before 3.`,
 	f.StringVar(&c.certificate, "certificate", "", "write the proofs of what is satisfied to this `file`")
 	f.StringVar(&c.verify, "verify", "", "instead of judging, replay the proofs in this `file`")
 	durationVar(f, &c.timeout, "timeout", 0, "how long a file may take; 0: as long as it needs")
-	f.Var(&c.memory, "memory-limit", "how much memory the process may take, such as 500MiB or 2GB; 0: three quarters of the machine's")
+	f.Var(parsed[config.Bytes]{&c.memory, config.ParseBytes, "size"}, "memory-limit", "how much memory the process may take, such as 500MiB or 2GB; 0: three quarters of the machine's")
 	f.IntVar(&c.jobs, "jobs", 0, "how many files are judged at the same time; 0: as many as there are cores")
 	c.out.more = report.Drawings()
 	c.out.flags(cmd)
@@ -147,7 +146,7 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 		c.jobs = runtime.GOMAXPROCS(0)
 	}
 	if c.memory > 0 && c.memory < limit.MemoryMin {
-		return unusablef("--memory-limit: %s is less than the monitor itself needs, which is %s", &c.memory,
+		return unusablef("--memory-limit: %s is less than the monitor itself needs, which is %s", c.memory,
 			humanize.IBytes(limit.MemoryMin))
 	}
 	if formats := append([]string{history.Auto}, history.Formats()...); !slices.Contains(formats, c.format) {
@@ -198,24 +197,3 @@ func state[T any](cmd *cobra.Command, flag string, into **T, parse func(string) 
 	*into = &v
 	return nil
 }
-
-// size is a flag of bytes: a number, with a unit if it likes.
-type size uint64
-
-func (s *size) Set(text string) error {
-	n, err := humanize.ParseBytes(text)
-	if err != nil || n > math.MaxInt64 {
-		return fmt.Errorf("wants a size such as 500MiB or 2GB")
-	}
-	*s = size(n)
-	return nil
-}
-
-func (s *size) String() string {
-	if *s == 0 {
-		return "0"
-	}
-	return humanize.IBytes(uint64(*s))
-}
-
-func (s *size) Type() string { return "size" }

@@ -150,18 +150,3 @@ func TestStoppable(t *testing.T) {
 		t.Errorf("error %v after %d reads", err, reads)
 	}
 }
-
-func TestSize(t *testing.T) {
-	for text, want := range map[string]size{"0": 0, "500MiB": 500 << 20, "2GB": 2e9, "1.5 GiB": 3 << 29, "4096": 4096} {
-		var s size
-		if err := s.Set(text); err != nil || s != want {
-			t.Errorf("%q: %d, %v; want %d", text, s, err, want)
-		}
-	}
-	for _, text := range []string{"", "much", "-1GB", "16EiB", "1 horse"} {
-		var s size
-		if err := s.Set(text); err == nil {
-			t.Errorf("%q is taken for %d", text, s)
-		}
-	}
-}

@@ -91,28 +91,31 @@ type configReport struct {
 	Config   json.RawMessage `json:"config,omitempty"`
 }
 
-// duration is a flag of a duration that can be added to others: of at most
-// config.DurationMax.
-type duration time.Duration
-
-// durationVar is f.DurationVar of such.
-func durationVar(f *pflag.FlagSet, to *time.Duration, name string, value time.Duration, usage string) {
-	*to = value
-	f.Var((*duration)(to), name, usage)
-	if value == 0 {
-		f.Lookup(name).DefValue = "" // the help does not tell it
-	}
+// parsed is a flag of what config has a written form of.
+type parsed[T any] struct {
+	to    *T
+	parse func(string) (T, error)
+	kind  string
 }
 
-func (d *duration) Set(s string) error {
-	v, err := config.ParseDuration(s)
+func (p parsed[T]) Set(s string) error {
+	v, err := p.parse(s)
 	if err == nil {
-		*d = duration(v)
+		*p.to = v
 	}
 	return err
 }
 
-func (d *duration) String() string { return time.Duration(*d).String() }
+func (p parsed[T]) String() string { return fmt.Sprint(*p.to) }
 
 // Type is what the help calls it.
-func (d *duration) Type() string { return "duration" }
+func (p parsed[T]) Type() string { return p.kind }
+
+// durationVar is f.DurationVar of what can be added to others: of at most config.DurationMax.
+func durationVar(f *pflag.FlagSet, to *time.Duration, name string, value time.Duration, usage string) {
+	*to = value
+	f.Var(parsed[time.Duration]{to, config.ParseDuration, "duration"}, name, usage)
+	if value == 0 {
+		f.Lookup(name).DefValue = "" // the help does not tell it
+	}
+}

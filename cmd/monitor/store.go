@@ -235,9 +235,8 @@ func newStoreCompact() *cobra.Command {
 	var (
 		out    output
 		retain time.Duration
-		limit  string
+		limit  = config.Default().Store.MaxBytes
 	)
-	defaults := config.Default()
 	cmd := &cobra.Command{
 		Use:   "compact [PATH]",
 		Short: "Free the space of what a store does not need",
@@ -248,10 +247,6 @@ gives back more at once.
 Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			bytes, err := config.ParseBytes(limit)
-			if err != nil {
-				return unusablef("--max-bytes: %w", err)
-			}
 			path := onePath(args)
 			if err := storeAt(path); err != nil {
 				return err
@@ -261,7 +256,7 @@ Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 				return environment(err)
 			}
 			if err := store.Compact(cmd.Context(),
-				store.Options{Path: path, Retain: retain, MaxBytes: int64(bytes)}); err != nil {
+				store.Options{Path: path, Retain: retain, MaxBytes: int64(limit)}); err != nil {
 				return storeFailure(err)
 			}
 			after, err := store.DiskUse(path)
@@ -280,9 +275,9 @@ Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 			return written(err)
 		},
 	}
-	durationVar(cmd.Flags(), &retain, "retain", defaults.Window.Retain,
+	durationVar(cmd.Flags(), &retain, "retain", config.Default().Window.Retain,
 		"keep evidence for so long, window.retain of the configuration")
-	cmd.Flags().StringVar(&limit, "max-bytes", defaults.Store.MaxBytes.String(),
+	cmd.Flags().Var(parsed[config.Bytes]{&limit, config.ParseBytes, "size"}, "max-bytes",
 		"the `size` that evidence may make the store grow to, store.max_bytes of the configuration")
 	out.flags(cmd)
 	return cmd

@@ -1,11 +1,9 @@
 package store
 
 import (
-	"bytes"
-	"os"
 	"path/filepath"
-	"strconv"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,30 +20,17 @@ func PageOut(path string) {
 	if err != nil {
 		return
 	}
-	maps, err := os.ReadFile("/proc/self/maps")
+	self, err := procfs.Self()
 	if err != nil {
 		return
 	}
-	for line := range bytes.Lines(maps) {
-		// from-to rwxp offset device inode path
-		span, _, _ := bytes.Cut(line, []byte(" "))
-		at := bytes.IndexByte(line, '/')
-		if at < 0 {
-			continue
+	maps, err := self.ProcMaps()
+	if err != nil {
+		return
+	}
+	for _, m := range maps {
+		if filepath.Dir(m.Pathname) == dir && filepath.Ext(m.Pathname) == tableExt {
+			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.StartAddr, m.EndAddr-m.StartAddr, unix.MADV_PAGEOUT)
 		}
-		file := string(bytes.TrimSuffix(line[at:], []byte("\n")))
-		if filepath.Dir(file) != dir || filepath.Ext(file) != tableExt {
-			continue
-		}
-		a, b, _ := bytes.Cut(span, []byte("-"))
-		from, err := strconv.ParseUint(string(a), 16, 64)
-		if err != nil {
-			continue
-		}
-		to, err := strconv.ParseUint(string(b), 16, 64)
-		if err != nil || to <= from {
-			continue
-		}
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from), unix.MADV_PAGEOUT)
 	}
 }

@@ -666,21 +666,16 @@ func (a *App) impatient(err error) (over func()) {
 }
 
 func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options {
-	o := kafka.Options{
+	return kafka.Options{
 		Connection: Connection("source.kafka", k.Brokers, k.TLS, k.SASL),
 		Topic:      k.Topic,
 		Offsets:    resume,
 		UntilEnd:   a.untilEnd,
 		OnRetry:    a.retrying,
 		OnWarning:  func(what string) { a.log.Warn().Msg(what) },
+		Latest:     k.Start.At == config.StartLatest,
+		Since:      k.Start.Time,
 	}
-	switch k.Start.At {
-	case config.StartLatest:
-		o.Start = kafka.Latest
-	case config.StartTime:
-		o.Start = kafka.At(k.Start.Time)
-	}
-	return o
 }
 
 // retrying tells of a failure of the source that is tried again: in the log the

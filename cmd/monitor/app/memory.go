@@ -1,14 +1,13 @@
 package app
 
 import (
-	"fmt"
 	"math"
-	"os"
 	"runtime/debug"
 	rtmetrics "runtime/metrics"
 	"slices"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/config"
@@ -78,15 +77,15 @@ func LimitMemory(budget config.Bytes, path string, log zerolog.Logger) (end func
 
 // mappedNow is how much of files the process has in memory, in bytes; 0 where the system does not say.
 func mappedNow() int64 {
-	b, err := os.ReadFile("/proc/self/statm")
+	p, err := procfs.Self()
 	if err != nil {
 		return 0
 	}
-	var size, resident, shared int64
-	if _, err := fmt.Sscan(string(b), &size, &resident, &shared); err != nil {
+	s, err := p.NewStatus()
+	if err != nil {
 		return 0
 	}
-	return shared * int64(os.Getpagesize())
+	return int64(s.RssFile + s.RssShmem)
 }
 
 // limitOf is Go's limit where so many bytes of files were mapped and so many live.

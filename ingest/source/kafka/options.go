@@ -18,28 +18,6 @@ import (
 	"github.com/isowatch/isowatch/ingest/source"
 )
 
-// Start says where to begin in a partition for which Options.Offsets has no
-// offset. The zero value begins at the earliest record that Kafka has.
-type Start struct {
-	kind startKind
-	at   time.Time
-}
-
-type startKind uint8
-
-const (
-	startEarliest startKind = iota
-	startLatest
-	startAt
-)
-
-// Latest begins with the first record that is decided after the start.
-var Latest = Start{kind: startLatest}
-
-// At begins with the first record whose timestamp is t or later, or at the end
-// if there is none.
-func At(t time.Time) Start { return Start{kind: startAt, at: t} }
-
 // TLS configures a client of TLS. The files are PEM.
 type TLS struct {
 	CA   string // authorities that sign servers' certificates; empty: the system's
@@ -87,9 +65,12 @@ type Options struct {
 	Connection
 	Topic string
 	// Offsets are what Batch.Store kept: the next offset by partition, and the
-	// topic's identity, which may be absent. Partitions without begin at Start.
+	// topic's identity, which may be absent. Partitions without begin at the earliest record that Kafka has; with
+	// Latest with the first one that is decided after the start; with Since, if it is not zero, with the first whose
+	// timestamp is that or later, or at the end if there is none.
 	Offsets map[int]int64
-	Start   Start
+	Latest  bool
+	Since   time.Time
 	// UntilEnd ends the source with io.EOF once every partition is read up to its
 	// last stable offset as of the start. What follows an open transaction is
 	// behind that offset, and so is the open transaction.

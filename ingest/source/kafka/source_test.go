@@ -144,20 +144,22 @@ func TestStart(t *testing.T) {
 	at(2000, 0, "b")
 	at(3000, 0, "c")
 	at(1000, 1, "d")
+	var none time.Time
 	for _, tc := range []struct {
-		start   Start
+		latest  bool
+		since   time.Time
 		offsets map[int]int64
 		want    []string
 	}{
-		{Start{}, nil, []string{"0/0:a", "0/1:b", "0/2:c", "1/0:d"}},
-		{Start{}, map[int]int64{0: 1}, []string{"0/1:b", "0/2:c", "1/0:d"}},
-		{Latest, map[int]int64{0: 1}, []string{"0/1:b", "0/2:c"}},
-		{Latest, nil, nil},
-		{Start{}, map[int]int64{1: 1}, []string{"0/0:a", "0/1:b", "0/2:c"}},
-		{At(time.UnixMilli(2000)), nil, []string{"0/1:b", "0/2:c"}},
+		{false, none, nil, []string{"0/0:a", "0/1:b", "0/2:c", "1/0:d"}},
+		{false, none, map[int]int64{0: 1}, []string{"0/1:b", "0/2:c", "1/0:d"}},
+		{true, none, map[int]int64{0: 1}, []string{"0/1:b", "0/2:c"}},
+		{true, none, nil, nil},
+		{false, none, map[int]int64{1: 1}, []string{"0/0:a", "0/1:b", "0/2:c"}},
+		{false, time.UnixMilli(2000), nil, []string{"0/1:b", "0/2:c"}},
 	} {
 		opts := options(c)
-		opts.UntilEnd, opts.Offsets, opts.Start = true, tc.offsets, tc.start
+		opts.UntilEnd, opts.Offsets, opts.Latest, opts.Since = true, tc.offsets, tc.latest, tc.since
 		got := drain(t, open(t, opts))
 		want(t, got, tc.want...)
 		wantGaps(t, got)

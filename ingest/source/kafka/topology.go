@@ -109,14 +109,14 @@ func askOffset(ctx context.Context, w *wire, t *topology, topic string, partitio
 	return p.Offset, nil
 }
 
-// startOffset is where Options.Start begins in a partition.
+// startOffset is where a partition begins without a stored offset.
 func (s *Source) startOffset(ctx context.Context, t *topology, partition int) (int64, error) {
 	timestamp := int64(offsetEarliest)
-	switch s.opts.Start.kind {
-	case startLatest:
+	switch {
+	case s.opts.Latest:
 		timestamp = offsetLatest
-	case startAt:
-		timestamp = max(s.opts.Start.at.UnixMilli(), 0)
+	case !s.opts.Since.IsZero():
+		timestamp = max(s.opts.Since.UnixMilli(), 0)
 	}
 	offset, err := askOffset(ctx, s.conns.wire, t, s.opts.Topic, partition, timestamp)
 	if err == nil && offset < 0 { // no record that late
