@@ -8,7 +8,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -38,9 +37,6 @@ monitor that hides values (alerts.values) tells reasons and places only.`,
 
 // openStore opens a store that is there already.
 func openStore(path string) (*store.Badger, error) {
-	if err := thereIs("--store", path); err != nil {
-		return nil, err
-	}
 	if err := storeAt(path); err != nil {
 		return nil, err
 	}
@@ -58,14 +54,6 @@ func storeAt(path string) error {
 		return unusable(err)
 	case err != nil:
 		return storeFailure(err)
-	}
-	return nil
-}
-
-// thereIs looks for what a flag or an argument names.
-func thereIs(named, path string) error {
-	if _, err := os.Stat(path); err != nil {
-		return unusablef("%s: %w", named, err)
 	}
 	return nil
 }

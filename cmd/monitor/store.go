@@ -171,7 +171,7 @@ why), 4 it can't be read or is in use.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := onePath(args)
-			if err := thereIs("store", path); err != nil {
+			if err := storeAt(path); err != nil {
 				return err
 			}
 			r, err := store.Verify(path)

@@ -1,14 +1,12 @@
 package app
 
 import (
-	"maps"
 	"math"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
@@ -266,38 +264,22 @@ func (w *worker) show() {
 // what was given up or was missing, by reason: what the counters show; and, where the input has ended, what
 // the reports leave open, by level.
 func (m *metrics) conclude(log zerolog.Logger, took time.Duration, reports []report.History) {
-	families, err := m.registry.Gather()
-	if err != nil {
-		log.Error().Err(err).Msg("the metrics can't be read")
-		return
-	}
-	judged, gaveUp := 0.0, zerolog.Dict()
-	for _, f := range families { // each counter by itself, ascending
-		name := strings.TrimPrefix(f.GetName(), namespace+"_")
-		if !slices.Contains([]string{"transactions_total", "forgotten_total", "losses_total", "overload_left_out_total"},
-			name) {
-			continue
-		}
-		sums, reasons := map[string]float64{}, []string{}
-		for _, c := range f.GetMetric() {
-			why := strings.TrimSuffix(name, "_total")
-			for _, l := range c.GetLabel() {
+	judged, gaveUp := total(m.transactions), zerolog.Dict()
+	for _, c := range []prometheus.Collector{m.forgotten, m.losses, m.leftOut} {
+		reasons := map[string]float64{}
+		each(c, func(d *dto.Metric) {
+			why := "overload_left_out"
+			for _, l := range d.GetLabel() {
 				if l.GetName() == "why" {
 					why = l.GetValue()
 				}
 			}
-			if sums[why] == 0 && c.GetCounter().GetValue() > 0 {
-				reasons = append(reasons, why)
+			reasons[why] += d.GetCounter().GetValue()
+		})
+		for _, why := range sortedKeys(reasons) {
+			if reasons[why] > 0 {
+				gaveUp.Float64(why, reasons[why])
 			}
-			sums[why] += c.GetCounter().GetValue()
-		}
-		if name == "transactions_total" {
-			judged = sums["transactions"]
-			continue
-		}
-		slices.Sort(reasons)
-		for _, why := range reasons {
-			gaveUp.Float64(why, sums[why])
 		}
 	}
 	open, levels := map[string]int{}, zerolog.Dict()
@@ -308,7 +290,7 @@ func (m *metrics) conclude(log zerolog.Logger, took time.Duration, reports []rep
 			}
 		}
 	}
-	for _, level := range slices.Sorted(maps.Keys(open)) {
+	for _, level := range sortedKeys(open) {
 		levels.Int(level, open[level])
 	}
 	log.Info().Float64("transactions", judged).Float64("per_second", math.Round(judged/max(took.Seconds(), 1e-3))).

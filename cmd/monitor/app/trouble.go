@@ -62,10 +62,14 @@ type trouble struct {
 	configured *life.Config
 	// since is from when on something has been the case, by kind and history.
 	since map[[2]string]time.Time
-	// consumed and lag are, by history, what they were when since was set; came is what it was when upTo was
-	// first seen.
-	consumed, came, upTo map[string]uint64
-	lag                  map[string]int64
+	seen  map[string]seen // by history
+}
+
+// seen is what a history was like before: consumed and lag are from when since was set, came from when upTo was first
+// seen.
+type seen struct {
+	consumed, came, upTo uint64
+	lag                  int64
 }
 
 // happened takes in events since the last round.
@@ -134,6 +138,9 @@ func (t *teller) watched() []*worker {
 
 // look finds out what is the case now, and what is not any more.
 func (t *teller) look(now time.Time) {
+	if t.trouble.since == nil {
+		t.trouble.since, t.trouble.seen = map[[2]string]time.Time{}, map[string]seen{}
+	}
 	current := map[string]life.Condition{}
 	is := func(c life.Condition) { current[c.Kind+"\x00"+c.DB+"\x00"+c.Of] = c }
 	limits := t.trouble.limits.Load()
@@ -227,25 +234,22 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 	left, _ := w.queue.backlog()
 	consumed, lag := w.consumed.Load(), w.lag.Load()
 	tr := &t.trouble
-	if tr.consumed == nil {
-		tr.consumed, tr.came, tr.upTo, tr.lag = map[string]uint64{}, map[string]uint64{}, map[string]uint64{},
-			map[string]int64{}
-	}
-	if last, ok := tr.consumed[w.db]; !ok || last != consumed || waits == 0 {
+	last := tr.seen[w.db]
+	if last.consumed != consumed || waits == 0 {
 		delete(tr.since, [2]string{troubleStuck, w.db})
 	}
-	tr.consumed[w.db] = consumed
+	last.consumed = consumed
 	if t.lasts(now, waits > 0, troubleStuck, w.db, stuckFor) {
 		is(life.Condition{Kind: troubleStuck, DB: w.db, Severity: name.Error,
 			Text: fmt.Sprintf("History %q has not worked off anything for more than %s, though records wait for it. See the "+
 				"time that isowatch_engine_seconds says is spent, and solver.conflicts.", w.db, stuckFor)})
 	}
 	came, upTo := w.came.Load(), w.upTo.Load()
-	if last, ok := tr.upTo[w.db]; !ok || last != upTo {
-		tr.came[w.db], tr.upTo[w.db] = came, upTo
+	if _, ok := tr.seen[w.db]; !ok || last.upTo != upTo {
+		last.came, last.upTo = came, upTo
 		delete(tr.since, [2]string{unjudged, w.db})
 	}
-	if t.lasts(now, came > tr.came[w.db], unjudged, w.db, stuckFor) {
+	if t.lasts(now, came > last.came, unjudged, w.db, stuckFor) {
 		is(life.Condition{Kind: troubleStuck, DB: w.db, Severity: name.Error,
 			Text: fmt.Sprintf("Records of %q come, and none has been judged for more than %s: something holds all of them "+
 				"back, as a partition that can't be read does for window.idle_after. See isowatch_watermark_lag_seconds, and the "+
@@ -255,9 +259,10 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 	behind := limits.LagMax > 0 && over > int64(limits.LagMax)
 	key := [2]string{troubleLag, w.db}
 	if _, since := tr.since[key]; !since {
-		tr.lag[w.db] = lag
+		last.lag = lag
 	}
-	if t.lasts(now, behind && lag >= tr.lag[w.db], troubleLag, w.db, lagGrowsFor) {
+	tr.seen[w.db] = last
+	if t.lasts(now, behind && lag >= last.lag, troubleLag, w.db, lagGrowsFor) {
 		is(life.Condition{Kind: troubleLag, DB: w.db, Severity: name.Warning,
 			Text: fmt.Sprintf("History %q is judged more than %s behind its newest record, and does not catch up: alerts come "+
 				"late. A session or partition may hold it back (window.idle_after), or the load is too much.", w.db,
@@ -278,9 +283,6 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 // lasts tells whether something has been the case for so long.
 func (t *teller) lasts(now time.Time, is bool, kind, db string, atLeast time.Duration) bool {
 	key := [2]string{kind, db}
-	if t.trouble.since == nil {
-		t.trouble.since = map[[2]string]time.Time{}
-	}
 	if !is {
 		delete(t.trouble.since, key)
 		return false
