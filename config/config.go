@@ -18,7 +18,7 @@ type Config struct {
 	PartialTables  []string        `yaml:"partial_tables" help:"Tables of which somebody unseen may have written rows, or of which some may have been there at first, where coverage is complete of all else. The keys of their rows begin with the name and a colon. What statements returned of them is judged, and not what they did not return."`
 	Initial        record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero."`
 	UniqueValues   bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key, but for null and a declared initial value, which anybody may write. Set it to false when values repeat, also where a client only writes back what it read: alerts are then later by window.max_transaction, and with partial coverage no read proves anything. It is given up once two transactions are seen to do so."`
-	Overload       Overload        `yaml:"overload" help:"What happens when a history's queue is full. block: records wait in the journal, or reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up; anomalies among what is left out are missed."`
+	Overload       string          `yaml:"overload" of:"block sample-sessions" help:"What happens when a history's queue is full. block: records wait in the journal, or reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up; anomalies among what is left out are missed."`
 	UniqueAttempts bool            `yaml:"unique_attempts" help:"Whether a client that tries again after an abort writes other values than before (a counter, a fresh id), so that a read of an aborted value is an anomaly as soon as it is seen. Otherwise the alert waits until no other attempt can have committed the value (window.max_transaction)."`
 	Window         Window          `yaml:"window"`
 	Solver         Solver          `yaml:"solver"`
@@ -150,7 +150,7 @@ type Alerts struct {
 	Silences            []Silence     `yaml:"silences"`
 	Retain              time.Duration `yaml:"retain" help:"How long alerts stay in the store. Those of groups that are not resolved, and those that no receiver was told of yet, stay longer. 0: for ever."`
 	MaxAlerts           int           `yaml:"max_alerts" help:"How many alerts stay in the store, the oldest going first, with the same exceptions. 0: as many as there are."`
-	Values              Values        `yaml:"values" help:"What alerts, the page, notifications, evidence and the log show of keys and values. full: they are as they were recorded; hash: hashes of them; none: pseudonyms within one alert. Evidence proves the same in all three; ids of transactions and sessions stay as they are."`
+	Values              string        `yaml:"values" of:"full hash none" help:"What alerts, the page, notifications, evidence and the log show of keys and values. full: they are as they were recorded; hash: hashes of them; none: pseudonyms within one alert. Evidence proves the same in all three; ids of transactions and sessions stay as they are."`
 	SaltFile            string        `yaml:"salt_file" help:"values: hash: the file that holds the salt, 16 bytes at least; an end of line at its end is not part of it. Empty: the monitor makes one of its own, in store.path."`
 
 	// Salt is the contents of SaltFile, read by Load.
@@ -307,9 +307,10 @@ func Default() *Config {
 			Histories:       256,
 			Retain:          24 * time.Hour,
 		},
-		Solver: Solver{Every: 250 * time.Millisecond, Conflicts: 100_000},
-		Store:  Store{Path: "./isowatch-data", MaxBytes: 10 << 30},
-		Memory: 300_000_000,
+		Overload: OverloadBlock,
+		Solver:   Solver{Every: 250 * time.Millisecond, Conflicts: 100_000},
+		Store:    Store{Path: "./isowatch-data", MaxBytes: 10 << 30},
+		Memory:   300_000_000,
 		Alerts: Alerts{Values: ValuesFull, Repeat: 4 * time.Hour, ResolveAfter: 15 * time.Minute, ResolveTransactions: 1000,
 			LagMax: time.Minute, Rate: Rate{Max: 5, Per: time.Minute},
 			Retain: 90 * 24 * time.Hour, MaxAlerts: 100_000},

@@ -75,32 +75,18 @@ func parseTime(s string) (time.Time, bool) {
 	return t, err == nil && time.Unix(0, t.UnixNano()).Equal(t)
 }
 
-// Values says what alerts show of the data.
-type Values uint8
-
-// The possibilities of alerts.values.
+// The possibilities of alerts.values: what alerts show of the data.
 const (
-	ValuesFull Values = iota // as they are
-	ValuesHash               // a short hash: equal values stay equal
-	ValuesNone               // nothing
+	ValuesFull = "full" // as they are
+	ValuesHash = "hash" // a short hash: equal values stay equal
+	ValuesNone = "none" // nothing
 )
 
-var valuesNames = [...]string{"full", "hash", "none"}
-
-func (v Values) String() string { return valuesNames[v] }
-
-// Overload says what is done about input that is too much.
-type Overload uint8
-
-// The possibilities of overload.
+// The possibilities of overload: what is done about input that is too much.
 const (
-	OverloadBlock  Overload = iota // reading pauses
-	OverloadSample                 // whole sessions are left out
+	OverloadBlock  = "block"           // reading pauses
+	OverloadSample = "sample-sessions" // whole sessions are left out
 )
-
-var overloadNames = [...]string{"block", "sample-sessions"}
-
-func (o Overload) String() string { return overloadNames[o] }
 
 // Bytes is an amount of memory or of disk.
 type Bytes int64
@@ -160,11 +146,6 @@ func enum[T fmt.Stringer](parse func(string) (T, bool), of ...string) scalar {
 	}, of...)
 }
 
-// named finds a value by its name.
-func named[T ~uint8](names []string) func(string) (T, bool) {
-	return func(s string) (T, bool) { return record.Named[T](names, s) }
-}
-
 // scalars are the types that have a written form of their own; strings, bools
 // and ints are handled by the decoder.
 var scalars = map[reflect.Type]scalar{
@@ -199,8 +180,6 @@ var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[record.Clock]():    enum(record.ParseClock, "prune", "enforce", "ignore", "database"),
 	reflect.TypeFor[record.Coverage](): enum(record.ParseCoverage, "partial", "complete"),
 	reflect.TypeFor[record.Initial]():  enum(record.ParseInitial, "any", "absent", "zero"),
-	reflect.TypeFor[Values]():          enum(named[Values](valuesNames[:]), valuesNames[:]...),
-	reflect.TypeFor[Overload]():        enum(named[Overload](overloadNames[:]), overloadNames[:]...),
 }
 
 // DurationMax is how long any duration of a configuration, and of a flag, may be: sums of

@@ -105,6 +105,8 @@ func (v *validator) validate(c *Config) {
 		v.errorf("alerts.salt_file", "goes with alerts.values: hash, not %s", c.Alerts.Values)
 	}
 	v.http(&c.HTTP)
+	v.oneOf("overload", c.Overload)
+	v.oneOf("alerts.values", c.Alerts.Values)
 	v.oneOf("log.level", c.Log.Level)
 	v.oneOf("log.format", c.Log.Format)
 }

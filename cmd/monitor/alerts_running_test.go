@@ -177,8 +177,8 @@ func TestAlertOfLargeValues(t *testing.T) {
 // far as it may show them.
 func TestDeadLettersOfRunningMonitor(t *testing.T) {
 	t.Parallel()
-	for _, values := range []config.Values{config.ValuesFull, config.ValuesHash} {
-		t.Run(values.String(), func(t *testing.T) {
+	for _, values := range []string{config.ValuesFull, config.ValuesHash} {
+		t.Run(values, func(t *testing.T) {
 			path, _ := watching(t, "127.0.0.1:0", func(c *config.Config) {
 				c.Alerts.Values = values
 				if err := os.WriteFile(c.Source.File.Path, []byte("secret nonsense\n"+lostUpdate+`{"session":1,"secret":2}`+"\n"), 0o600); err != nil {

@@ -112,7 +112,8 @@ several histories 1 goes before 2, 2 before 3.`,
 	f.StringVar(&c.certificate, "certificate", "", "write the proofs of what is satisfied to this `file`")
 	f.StringVar(&c.verify, "verify", "", "instead of judging, replay the proofs in this `file`")
 	durationVar(f, &c.timeout, "timeout", 0, "how long a file may take; 0: as long as it needs")
-	f.Var(parsed[config.Bytes]{&c.memory, config.ParseBytes, "size"}, "memory-limit", "how much memory the process may take, such as 500MiB or 2GB; 0: three quarters of the machine's")
+	f.Var(parsed[config.Bytes]{&c.memory, config.ParseBytes, "size"}, "memory-limit",
+		"how much memory the process may take, such as 500MiB or 2GB; 0: three quarters of the machine's")
 	f.IntVar(&c.jobs, "jobs", 0, "how many files are judged at the same time; 0: as many as there are cores")
 	c.out.more = report.Drawings()
 	c.out.flags(cmd)

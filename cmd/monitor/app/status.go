@@ -316,7 +316,7 @@ func (s *status) source() page.Source {
 
 func (s *status) settings() page.StatusConfig {
 	return page.StatusConfig{Levels: verdict.Names(s.cfg.Levels), Clock: s.cfg.Clock.String(),
-		Coverage: s.cfg.Coverage.String(), Values: s.cfg.Alerts.Values.String(), Lateness: s.cfg.Window.Lateness.Seconds()}
+		Coverage: s.cfg.Coverage.String(), Values: s.cfg.Alerts.Values, Lateness: s.cfg.Window.Lateness.Seconds()}
 }
 
 // open are the groups that are not over.

@@ -1,5 +1,5 @@
-// Package limit stops work that takes too long, or too much memory: work asks often whether it is stopped, and then ends
-// soon and says what it has found.
+// Package limit stops work that takes too long, or too much memory: work asks often whether
+// it is stopped, and then ends soon and says what it has found.
 //
 // Time is counted for each Run, memory for the whole process: the garbage collector
 // can't tell whose it is. So all that runs is stopped when the process takes too much,
