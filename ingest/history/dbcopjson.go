@@ -2,7 +2,6 @@ package history
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -18,15 +17,7 @@ import (
 
 const dbcopJSONFormat = "dbcop-json"
 
-func looksDbcopJSON(head []byte) bool {
-	switch brackets, fields := shape(head); brackets {
-	case "{":
-		return slices.Contains(fields, "data") || slices.Contains(fields, "params")
-	case "[[{":
-		return slices.Contains(fields, "events") || slices.Contains(fields, "committed")
-	}
-	return false
-}
+var looksDbcopJSON = begins(`^\s*(?:\{\s*"(?:params|info|data)"|\[\s*\[\s*\{\s*"(?:events|committed)")\s*:`)
 
 type dbcopJSON struct {
 	builder

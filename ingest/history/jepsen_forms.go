@@ -504,3 +504,14 @@ func isOddNumber(word []byte) bool {
 	}
 	return !isDecimal(string(digits)) || len(digits) > 18 || word[0] == '+' || len(digits) > 1 && digits[0] == '0'
 }
+
+// unquoted is what a JSON string says.
+func unquoted(raw json.RawMessage) (s string, err error) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", errNoString
+	}
+	err = json.Unmarshal(raw, &s)
+	return s, err
+}
+
+var errNoString = errors.New("no string")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,16 +48,18 @@ const (
 	timekillerList = "timekiller-list-json"
 )
 
+var (
+	looksArray       = begins(`^\s*\[\s*\{`)
+	timekillerFields = regexp.MustCompile(`"(tid|sid|sts|cts|ops|type)"\s*:`)
+)
+
 // looksTimekiller tells whether an input is one of the two.
 func looksTimekiller(head []byte) bool {
-	brackets, fields := shape(head)
-	known := 0
-	for _, f := range []string{"tid", "sid", "sts", "cts", "ops"} {
-		if slices.Contains(fields, f) {
-			known++
-		}
+	known := map[string]bool{}
+	for _, m := range timekillerFields.FindAllSubmatch(head, -1) {
+		known[string(m[1])] = true
 	}
-	return brackets == "[{" && (known > 1 || known == 1 && len(head) == headMax) && !slices.Contains(fields, "type")
+	return looksArray(head) && (len(known) > 1 || len(known) == 1 && len(head) == headMax) && !known["type"]
 }
 
 type timekiller struct {
