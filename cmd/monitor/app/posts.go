@@ -31,8 +31,7 @@ func (a *App) posts() http.Handler {
 		var err error
 		select {
 		case places <- struct{}{}:
-			err = a.post(ctx, w, r)
-			<-places
+			err = a.post(ctx, w, r, func() { <-places })
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -49,14 +48,15 @@ func (a *App) posts() http.Handler {
 	})
 }
 
-// post takes in what is posted and waits until it is stored.
-func (a *App) post(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+// post takes in what is posted and waits until it is stored. It calls taken once, when that is no more in its memory.
+func (a *App) post(ctx context.Context, w http.ResponseWriter, r *http.Request, taken func()) error {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // from now on
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, postMax))
 	if err != nil {
+		taken()
 		return err
 	}
 	_ = control.SetReadDeadline(time.Time{})
-	return a.posted.Post(ctx, body)
+	return a.posted.Post(ctx, body, taken)
 }

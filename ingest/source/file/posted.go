@@ -35,12 +35,15 @@ func NewPosted(name string) *Posted {
 // Begin says how many bytes an earlier one has handed out that are stored. It is called before Read.
 func (p *Posted) Begin(next int64) { p.lines.start = next }
 
-// Post hands in whole lines, and returns when they are stored, or with ctx's error; then they may yet be.
-func (p *Posted) Post(ctx context.Context, text []byte) error {
+// Post hands in whole lines, and returns when they are stored, or with ctx's error; then they may yet be. It calls taken
+// before it waits for that, which may be for what others hand in.
+func (p *Posted) Post(ctx context.Context, text []byte, taken func()) error {
 	b := &body{text: text, stored: make(chan struct{})}
 	select {
 	case p.bodies <- b:
+		taken()
 	case <-ctx.Done():
+		taken()
 		return ctx.Err()
 	}
 	select {

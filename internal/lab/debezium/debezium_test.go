@@ -38,7 +38,7 @@ import (
 // The load: few rows, which get few values, most of them written blindly.
 const (
 	sessions = 16
-	each     = 100
+	each     = 75
 	rows     = 30
 	values   = 3
 )
@@ -54,11 +54,18 @@ func TestChangesDecide(t *testing.T) {
 		broker.CreateTopic(t, topic, 3, nil)
 	}
 	url := table(t, pg)
-	stream(t, pg, broker.Addr(), "both")
-	await(t, "Debezium's slot", func() bool {
-		return number(t, url, "select count(*) from pg_replication_slots where active") == 1
-	})
-	records := load(t, url)
+	offsets := filepath.Join(t.TempDir(), "offsets")
+	var records []record.Transaction
+	for round := range 2 { // after the first it is killed, with what it has not sent yet, and sent again what it had not noted
+		kill := stream(t, pg, broker.Addr(), "both", offsets)
+		await(t, "Debezium's slot", func() bool {
+			return number(t, url, "select count(*) from pg_replication_slots where active") == 1
+		})
+		records = append(records, load(t, url, round)...)
+		if round == 0 {
+			kill()
+		}
+	}
 	last := number(t, url, "select pg_current_wal_lsn() - '0/0'::pg_lsn")
 	await(t, "the end of the log", func() bool {
 		return number(t, url, "select max(confirmed_flush_lsn - '0/0'::pg_lsn) from pg_replication_slots") >= last
@@ -116,7 +123,7 @@ func TestLogDecides(t *testing.T) {
 	both, alone := appending("both"), appending("records")
 	p := wal(both)
 	await(t, "the log", func() bool { return strings.Contains(p.Said(), "from here on") })
-	records := load(t, url)
+	records := load(t, url, 0)
 	committed := 0
 	for i := range records {
 		if line := append(codec.AppendJSON(nil, &records[i]), '\n'); errors.Join(write(both, line), write(alone, line)) != nil {
@@ -156,8 +163,8 @@ func table(t *testing.T, pg *servers.Postgres) (url string) {
 	return "postgres://postgres@" + pg.Primary.Addr + "/canary?sslmode=disable"
 }
 
-// stream starts Debezium.
-func stream(t *testing.T, pg *servers.Postgres, brokers, topic string) {
+// stream starts Debezium, which notes in a file how far it has sent.
+func stream(t *testing.T, pg *servers.Postgres, brokers, topic, offsets string) (kill func()) {
 	classPath, err := debezium.Install(t.Context())
 	if err != nil && os.Getenv("CI") == "" {
 		t.Skip("SKIPPED, Debezium can't be run here: ", err)
@@ -175,23 +182,24 @@ func stream(t *testing.T, pg *servers.Postgres, brokers, topic string) {
 		"database.dbname=canary", "table.include.list=public.kv", "publication.autocreate.mode=filtered",
 		"snapshot.mode=initial", "provide.transaction.metadata=true", "tombstones.on.delete=false",
 		"offset.storage=org.apache.kafka.connect.storage.FileOffsetBackingStore",
-		"offset.storage.file.filename="+filepath.Join(t.TempDir(), "offsets"), "offset.flush.interval.ms=100")
+		"offset.storage.file.filename="+offsets, "offset.flush.interval.ms=100")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	kill = sync.OnceFunc(func() { cmd.Process.Kill(); cmd.Wait() })
 	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
+		kill()
 		if t.Failed() {
 			t.Logf("Debezium: %s", said.String())
 		}
 	})
+	return kill
 }
 
 // load has all sessions at work, and returns what they recorded.
-func load(t *testing.T, url string) []record.Transaction {
+func load(t *testing.T, url string, round int) []record.Transaction {
 	var out []record.Transaction
 	var mu sync.Mutex
 	var working sync.WaitGroup
@@ -203,14 +211,14 @@ func load(t *testing.T, url string) []record.Transaction {
 				return
 			}
 			defer c.Close(t.Context())
-			rng := rand.New(rand.NewPCG(1, uint64(s)))
+			rng := rand.New(rand.NewPCG(uint64(round), uint64(s)))
 			for seq := range each {
 				x, err := transaction(t.Context(), c, rng)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				x.Session, x.Seq, x.HasSeq = "s"+strconv.Itoa(s), int64(seq+1), true
+				x.Session, x.Seq, x.HasSeq = fmt.Sprintf("s%d.%d", round, s), int64(seq+1), true
 				x.ID = fmt.Sprintf("%s#%d", x.Session, x.Seq)
 				mu.Lock()
 				out = append(out, x)
