@@ -92,7 +92,7 @@ func (m *metrics) list() []metricGroup {
 			of(&m.completeAge, "complete_age_seconds", "How long ago, by the monitor's clock, the last stretch ended that "+
 				"was judged completely at all levels that are checked.", "db"),
 			of(&m.losses, "losses_total", "What is missing in the input, or may be, by cause: from the first on, absence "+
-				"proves nothing.", "db", "why"),
+				"proves nothing, but for wrong-seq, which only leaves a session's order unused.", "db", "why"),
 			of(&m.ordered, "order_total", "What the order met in the input, by kind.", "db", "what"),
 			of(&m.forgotten, "forgotten_total", "What was given up to bound memory, by kind: what it could have shown may "+
 				"be missed.", "db", "why"),
