@@ -96,8 +96,8 @@ func operandText(n any) (string, error) {
 	case map[string]any:
 		name, is := n["column"].(string)
 		text := "`" + strings.ReplaceAll(name, "`", "``") + "`"
-		if mod, divided := n["mod"]; divided {
-			text += " % " + fmt.Sprint(mod)
+		if mod, divided := n["mod"].(json.Number); divided {
+			text += " % " + mod.String()
 			delete(n, "mod")
 		}
 		if !is || len(n) != 1 {
