@@ -26,11 +26,14 @@ func textOf(tree string) (string, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return "", fmt.Errorf("something stands behind the condition's JSON, at byte %d", d.InputOffset())
 	}
-	return conditionText(n)
+	return conditionText(n, 0)
 }
 
-// conditionText is the text of a part that is true or false.
-func conditionText(n any) (string, error) {
+// conditionText is the text of a part that is true or false, and within so many others.
+func conditionText(n any, depth int) (string, error) {
+	if depth > depthMax {
+		return "", fmt.Errorf("more than %d conditions within each other", depthMax)
+	}
 	if b, is := n.(bool); is {
 		return fmt.Sprint(b), nil
 	}
@@ -42,7 +45,7 @@ func conditionText(n any) (string, error) {
 	of, want := operandText, 2
 	switch op {
 	case "and", "or", "not":
-		of, want = conditionText, len(parts)
+		of, want = func(n any) (string, error) { return conditionText(n, depth+1) }, len(parts)
 	case "is-null":
 		want = 1
 	case "between":
@@ -88,6 +91,9 @@ func operandText(n any) (string, error) {
 		texts := make([]string, len(n))
 		for i, c := range n {
 			var err error
+			if _, is := c.([]any); is {
+				return "", fmt.Errorf("want a constant, found the list %.100v", c)
+			}
 			if texts[i], err = operandText(c); err != nil {
 				return "", err
 			}
