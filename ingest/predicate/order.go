@@ -123,7 +123,7 @@ const none = -1
 
 const (
 	windowLeast = 64      // how many transactions are open at least
-	tookLeast   = 1 << 4  // how often the order is taken back without becoming longer, before times are trusted less; four
+	tookLeast   = 1 << 5  // how often the order is taken back without becoming longer, before times are trusted less; four
 	tookMost    = 1 << 8  // times as often each time; and how often if they can't be
 	looseMost   = 3       // how often that is
 	backMost    = 1 << 10 // how many transactions can be taken back at least

@@ -3,6 +3,7 @@ package app
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,4 +146,32 @@ func TestFoundOnceByTwoKindsOfRuns(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	r.stop(t)
+}
+
+// A level that was broken under another configuration is not satisfied because what broke it is kept no more.
+func TestDoubtedIsNotSatisfied(t *testing.T) {
+	t.Parallel()
+	c, st := bankConfig(t), newMemStore()
+	at := time.Now().UnixNano()
+	var lines []byte
+	for i, op := range []record.Op{{Kind: record.Write, Value: record.Int(1)}, {Value: record.Int(1)}, {Value: record.Int(7)}} {
+		op.Key = "x"
+		x := record.Transaction{DB: "bank", Session: "s", Seq: int64(i), HasSeq: true, ID: strconv.Itoa(i), HasTimes: true,
+			Start: at + int64(i)*1000, End: at + int64(i)*1000 + 10, Ops: []record.Op{op}}
+		lines = append(codec.AppendJSON(lines, &x), '\n')
+	}
+	if err := os.WriteFile(c.Source.File.Path, lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Coverage, c.Initial = record.CoverageComplete, record.InitialAbsent
+	for i, want := range []string{"si violated", "si unknown, ser unknown"} {
+		if c.Levels = []verdict.Level{verdict.SI}; i > 0 {
+			c.Levels = []verdict.Level{verdict.SI, verdict.SER}
+		}
+		r := start(t, c, st, true)
+		_ = r.wait(t)
+		if got := verdicts(t, r.App, "bank"); got != want {
+			t.Errorf("run %d: %s, want %s", i, got, want)
+		}
+	}
 }

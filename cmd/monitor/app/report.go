@@ -244,11 +244,18 @@ func (w *worker) recall(ctx context.Context, results []report.Result) error {
 }
 
 // doubt has those levels be unknown that nothing is known to break but what is not told, as
-// what proves it is forgotten: a violation is reported with its proof, or not at all.
+// what proves it is forgotten: a violation is reported with its proof, or not at all. So are those that only an alert of
+// another configuration says are broken: what that is of may be kept no more.
 func (w *worker) doubt(out []report.Result, results []verdict.Result) {
 	all := int(w.history.Stats().Withheld)
 	for i, v := range results {
 		r := &out[i]
+		if r.Verdict == verdict.Satisfied.String() && w.told.doubted() &&
+			slices.ContainsFunc(w.asked(r.Level), func(l string) bool { return w.status.broken(w.db, l) }) {
+			r.Verdict, r.Unknown = verdict.Unknown.String(), &report.Unknown{Reason: verdict.Forgotten.String()}
+			r.Notes = append(r.Notes, "alerts say that it is broken, which were raised under another configuration")
+			continue
+		}
 		if r.Verdict != verdict.Violated.String() || len(r.Anomalies) > 0 || all == 0 || w.totals.unproved[v.Level] > 0 ||
 			w.broken(r.Level) {
 			continue

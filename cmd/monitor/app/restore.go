@@ -114,7 +114,7 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 			a.log.Warn().Str("db", db).Msg("the configuration or the version of the monitor has changed: the history is judged " +
 				"anew from the records that are kept, with partial coverage")
 			if c = c.anew(config); !other {
-				c.told.absolve()
+				c.told.doubt()
 			}
 		}
 		if c.whole && !a.untilEnd {

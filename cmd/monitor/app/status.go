@@ -288,6 +288,13 @@ func (s *status) databases(groups *life.Snapshot) []string {
 	return slices.Compact(out)
 }
 
+// broken tells whether a level of a database is, as far as is remembered, or was, and not enough was judged since.
+func (s *status) broken(db, level string) bool {
+	_, groups, _ := s.parts()
+	health := groups.Standing(db, level, time.Now().UnixNano()).Health
+	return health == life.Broken || health == life.BrokenEarlier
+}
+
 // worse is the health that counts of two.
 func worse(a, b life.Health) life.Health {
 	for _, h := range []life.Health{life.Broken, life.BrokenEarlier, life.HoldsInPart, life.Holds} {
@@ -423,7 +430,8 @@ func levelStatus(groups *life.Snapshot, db, level string, idle bool, now int64) 
 	}
 	switch out.Complete {
 	case life.Complete:
-		out.Why = "every violation among the records that came is found"
+		out.Why = "every violation among the records that came is found, the last of them after window.max_transaction, as " +
+			"reads of what anybody may write wait for that long"
 	case life.CompleteRealTime:
 		out.Why = "every violation among the records that came is found if the database keeps real time; else one may lead " +
 			"from one segment into another"

@@ -67,10 +67,11 @@ func (t *told) add(kind string, share byte) {
 }
 
 // toldID is the value of an alert's ID, toldBroken that of a level that an alert says is
-// broken; others are levels.
+// broken, toldDoubted stands for what alerts of another configuration say; others are levels.
 const (
-	toldID     = 0xff
-	toldBroken = 0xfe
+	toldID      = 0xff
+	toldBroken  = 0xfe
+	toldDoubted = 0xfd
 )
 
 func newTold() *told {
@@ -84,7 +85,7 @@ func toldHash(kind, what string) (k toldKey) {
 }
 
 func (t *told) put(k toldKey, v byte) {
-	t.generations.put(k, v, toldMax, func(v byte) bool { return v == toldBroken })
+	t.generations.put(k, v, toldMax, func(v byte) bool { return v == toldBroken || v == toldDoubted })
 }
 
 // covered tells whether an anomaly has an alert already that says that it breaks
@@ -125,11 +126,19 @@ func (t *told) broken(level string) bool {
 	return ok
 }
 
-// absolve forgets which levels are broken: alerts are of another configuration.
-func (t *told) absolve() {
+// doubt forgets which levels are broken, but not that some may be: alerts are of another configuration, under which the
+// same is perhaps not wrong.
+func (t *told) doubt() {
 	for _, m := range []map[toldKey]byte{t.cur, t.old} {
 		maps.DeleteFunc(m, func(_ toldKey, v byte) bool { return v == toldBroken })
 	}
+	t.put(toldHash("doubted", ""), toldDoubted)
+}
+
+// doubted tells whether there may be alerts of another configuration.
+func (t *told) doubted() bool {
+	_, ok := t.get(toldHash("doubted", ""))
+	return ok
 }
 
 // code lists both generations.
