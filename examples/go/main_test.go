@@ -64,12 +64,14 @@ func TestTenLines(t *testing.T) {
 	for part := range strings.SplitSeq(string(shown[1]), "@@\n") {
 		var before, after strings.Builder
 		for line := range strings.Lines(part) {
+			text := strings.TrimPrefix(line, " ") // editors take it away from empty lines
 			if line[0] == '+' {
 				added++
+				text = line[1:]
 			} else {
-				before.WriteString(line[1:])
+				before.WriteString(text)
 			}
-			after.WriteString(line[1:])
+			after.WriteString(text)
 		}
 		if strings.Count(without, after.String()) != 1 {
 			t.Errorf("this is not in main.go:\n%s", &after)

@@ -55,6 +55,9 @@ func TestKilled(t *testing.T) {
 	race.SkipBeforeCI(t)
 	for _, to := range []string{"topic", "monitor"} {
 		t.Run(to, func(t *testing.T) {
+			if to == "monitor" && !race.Named() && race.Brief() {
+				t.Skip("SKIPPED: CI goes by a topic; -run TestKilled goes straight to the monitor too")
+			}
 			b := newBench(t)
 			faults := map[string]func(){
 				"application": func() { b.app.Kill() },
@@ -167,7 +170,7 @@ func (b *bench) start(cmd *exec.Cmd) *process.Process {
 // watch starts the monitor, on its store, and waits until it answers.
 func (b *bench) watch() {
 	args := append([]string{"run", "--level", "ser", "--store", b.file("store"), "--listen", b.page, "--set", "coverage=complete",
-		"--set", "initial=absent", "--set", "unique_values=false", "--set", "window.max_transaction=2s"}, b.source...)
+		"--set", "initial=absent", "--set", "unique_values=false", "--set", "window.max_transaction=2s", "--set", "window.idle_after=2m"}, b.source...)
 	b.watching = b.start(exec.Command(b.monitor, args...))
 	b.await("the monitor", func() bool { return b.get("/readyz", nil) == nil })
 }
