@@ -54,18 +54,11 @@ func TestChangesDecide(t *testing.T) {
 		broker.CreateTopic(t, topic, 3, nil)
 	}
 	url := table(t, pg)
-	offsets := filepath.Join(t.TempDir(), "offsets")
-	var records []record.Transaction
-	for round := range 2 { // after the first it is killed, with what it has not sent yet, and sent again what it had not noted
-		kill := stream(t, pg, broker.Addr(), "both", offsets)
-		await(t, "Debezium's slot", func() bool {
-			return number(t, url, "select count(*) from pg_replication_slots where active") == 1
-		})
-		records = append(records, load(t, url, round)...)
-		if round == 0 {
-			kill()
-		}
-	}
+	stream(t, pg, broker.Addr(), "both")
+	await(t, "Debezium's slot", func() bool {
+		return number(t, url, "select count(*) from pg_replication_slots where active") == 1
+	})
+	records := append(load(t, url, 0), load(t, url, 1)...)
 	last := number(t, url, "select pg_current_wal_lsn() - '0/0'::pg_lsn")
 	await(t, "the end of the log", func() bool {
 		return number(t, url, "select max(confirmed_flush_lsn - '0/0'::pg_lsn) from pg_replication_slots") >= last
@@ -163,8 +156,8 @@ func table(t *testing.T, pg *servers.Postgres) (url string) {
 	return "postgres://postgres@" + pg.Primary.Addr + "/canary?sslmode=disable"
 }
 
-// stream starts Debezium, which notes in a file how far it has sent.
-func stream(t *testing.T, pg *servers.Postgres, brokers, topic, offsets string) (kill func()) {
+// stream starts Debezium.
+func stream(t *testing.T, pg *servers.Postgres, brokers, topic string) {
 	classPath, err := debezium.Install(t.Context())
 	if err != nil && os.Getenv("CI") == "" {
 		t.Skip("SKIPPED, Debezium can't be run here: ", err)
@@ -182,20 +175,19 @@ func stream(t *testing.T, pg *servers.Postgres, brokers, topic, offsets string) 
 		"database.dbname=canary", "table.include.list=public.kv", "publication.autocreate.mode=filtered",
 		"snapshot.mode=initial", "provide.transaction.metadata=true", "tombstones.on.delete=false",
 		"offset.storage=org.apache.kafka.connect.storage.FileOffsetBackingStore",
-		"offset.storage.file.filename="+offsets, "offset.flush.interval.ms=100")
+		"offset.storage.file.filename="+filepath.Join(t.TempDir(), "offsets"), "offset.flush.interval.ms=100")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill = sync.OnceFunc(func() { cmd.Process.Kill(); cmd.Wait() })
 	t.Cleanup(func() {
-		kill()
+		cmd.Process.Kill()
+		cmd.Wait()
 		if t.Failed() {
 			t.Logf("Debezium: %s", said.String())
 		}
 	})
-	return kill
 }
 
 // load has all sessions at work, and returns what they recorded.
