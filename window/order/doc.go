@@ -123,8 +123,7 @@
 //	                                   it still had is Late and Passed
 //	… for longer                       is given up when it was silent, and the others   loss: Missed counts it, and
 //	                                   went on, for MaxTransaction more                 its records are Late
-//	all partitions stall               passed over; when one comes back, the others     no loss
-//	                                   are waited for anew, for IdleAfter
+//	all partitions stall               no time passes, all waits: what is read is away   no loss
 //	a hole in a session                Gap                                              loss
 //	a session's first records are      with Whole, Gap if the first that comes has a    loss
 //	missing                            seq of 2 or more; it may also be one that was
@@ -191,8 +190,9 @@
 // # IdleAfter
 //
 // A partition that gives neither records nor CaughtUp for IdleAfter (its broker is
-// away, or its reader stuck) stops holding the watermark back. If all are stuck the watermark goes
-// to the greatest end seen. That loses nothing: ticks go on waiting for it (Patience), so nothing is
+// away, or its reader stuck), while others do, stops holding the watermark back. While nothing is heard of any, no
+// time passes (advance): what is read is away, and what waits goes on waiting. To be passed over
+// loses nothing: ticks go on waiting for it (Patience), so nothing is
 // concluded from the absence of what it has. When it comes back,
 // what ended before the watermark is Late, behind its place, but Passed, which is no loss. Only one that is
 // silent for MaxTransaction more, while the stream goes on for as long, is given up: ticks go on without it, which

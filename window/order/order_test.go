@@ -174,12 +174,12 @@ func TestReaderThatWasAway(t *testing.T) {
 	o.Advance(second)
 	now := second + 3600*second
 	for range 29 {
-		o.Advance(now)
+		o.CaughtUp(0, now)
 		wantIDs(t, o)
 		now += 5 * second // of which it reads one
 	}
-	o.Advance(now)
-	wantIDs(t, o, "a#1") // it was read for 31 seconds, and partition 1 never spoke
+	o.CaughtUp(0, now)
+	wantIDs(t, o, "a#1", "a#2") // it was read for 31 seconds, and partition 1 never spoke
 }
 
 func TestGap(t *testing.T) {

@@ -129,17 +129,17 @@ func (o *Order) CaughtUp(n int, now int64) {
 // time only; a time before an earlier one is ignored. O(partitions).
 func (o *Order) Advance(now int64) { o.advance(now) }
 
-// advance is Advance, and tells for how long nobody read: that time has not passed for those who
-// are waited for, as it proves nothing.
+// advance is Advance, and tells for how long nothing of what is read was heard at all, but for
+// silenceMost: that time has not passed for those who are waited for, as it proves nothing. Neither they
+// had stalled; what is read was away, or its reader was.
 func (o *Order) advance(now int64) (away int64) {
 	o.patience.tell(now)
 	if o.hasNow && now < o.now {
 		now = o.now
 	}
 	if o.hasNow {
-		away = max(0, sub(sub(now, o.now), max(int64(stepMost), 4*o.every)))
+		away = max(0, sub(sub(now, o.heardAt(now)), int64(silenceMost)))
 	}
-	back := o.back()
 	o.now, o.hasNow = now, true
 	o.reachedAt = add(o.reachedAt, away)
 	if o.moved {
@@ -148,7 +148,7 @@ func (o *Order) advance(now int64) (away int64) {
 	for i := range o.partitions {
 		p := &o.partitions[i]
 		p.caughtAt = add(p.caughtAt, away)
-		if p.heard || back {
+		if p.heard {
 			p.heard, p.active = false, now
 		} else {
 			p.active = add(p.active, away)
@@ -158,26 +158,27 @@ func (o *Order) advance(now int64) (away int64) {
 	return away
 }
 
-// back tells whether a partition was heard after all had been idle: not they had stalled,
-// but what is read was away, and now each may take as long as it did then to speak again. Else
-// the first to come back would take the watermark past what the others have.
-func (o *Order) back() bool {
-	heard := false
+// silenceMost is for how long nothing is heard of any partition, at most, while they are read: of each
+// that has been read to its end that is said once a second, and a reader that reads tells the time more often.
+const silenceMost = time.Second
+
+// heardAt is when there was news of any partition, by the time of day as last told; now if nobody is waited for.
+func (o *Order) heardAt(now int64) int64 {
+	at := int64(math.MinInt64)
 	for i := range o.partitions {
-		if p := &o.partitions[i]; p.known {
-			heard = heard || p.heard
-			if o.idleAfter <= 0 || !o.hasNow || sub(o.now, p.active) <= o.idleAfter {
-				return false
-			}
+		switch p := &o.partitions[i]; {
+		case !p.known:
+		case p.heard:
+			return o.now
+		default:
+			at = max(at, p.active)
 		}
 	}
-	return heard
+	if at == math.MinInt64 {
+		return now
+	}
+	return at
 }
-
-// stepMost is how much time passes from one Advance to the next, at most, if ticks are not much
-// farther apart: a reader that reads tells the time more often. One that did not was waiting
-// itself, or was not running: no partition could speak, and what is told next is as old.
-const stepMost = time.Second
 
 // hear notes that there is news of p: it is not idle.
 func (o *Order) hear(p *partition) {
@@ -277,8 +278,7 @@ func (o *Order) settle() {
 // givesUp tells whether a partition that the watermark has passed is not waited for any longer even
 // where something is concluded from absence: what it still has may be missed. Until then ticks say
 // less (Patience), and to have passed it has cost nothing. Where nothing holds ticks back that is
-// at once; else when it was silent, and the stream went on, for MaxTransaction more. While all are
-// silent nothing goes on.
+// at once; else when it was silent, and the stream went on, for MaxTransaction more.
 func (o *Order) givesUp(p *partition) bool {
 	switch {
 	case !o.idle(p):
@@ -286,7 +286,7 @@ func (o *Order) givesUp(p *partition) bool {
 	case o.patience.wait == 0:
 		return true
 	}
-	return o.holder >= 0 && sub(sub(o.now, p.active), o.idleAfter) > o.maxTransaction &&
+	return sub(sub(o.now, p.active), o.idleAfter) > o.maxTransaction &&
 		sub(o.watermark, p.bound(o.delay)) > o.maxTransaction
 }
 

@@ -2,6 +2,7 @@ package order
 
 import (
 	"testing"
+	"time"
 )
 
 // A partition that is heard of by another history's records alone, or that says all the time
@@ -45,39 +46,52 @@ func TestPassedOverOnce(t *testing.T) {
 	}
 }
 
-// When all were silent for long, as the broker was away, and one comes back before the others,
-// with all that it has, they are waited for anew: nothing of theirs is late.
+// While all are silent, as the broker is away, nobody is passed over, however long it takes; and when one comes
+// back before the others, with all that it has, they are waited for: nothing of theirs is late, nor missed,
+// whether ticks have patience or not. It is not waited for any longer than that.
 func TestAllComeBack(t *testing.T) {
+	const s = int64(time.Second)
 	for _, caughtUp := range []bool{false, true} {
-		o := newRig(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 100})
-		o.Advance(1000)
-		o.Add(0, txn("a", 1, 0, 50), 0)
-		o.Add(1, txn("b", 1, 0, 50), 0)
-		for now := int64(1010); now <= 1400; now += 10 {
+		for _, most := range []time.Duration{2 * time.Second, time.Minute} {
+			o := newRig(Options{Partitions: []int{0, 1}, Lateness: 2 * time.Second, IdleAfter: 10 * time.Second, MaxTransaction: most})
+			now := 1000 * s
 			o.Advance(now)
-		}
-		wantIDs(t, o, "a#1", "b#1")
-		if caughtUp { // the other one is told to have had nothing meanwhile
-			o.CaughtUp(0, 1405)
-		}
-		for i := range int64(20) {
-			o.Add(0, txn("a", 2+i, 50+10*i, 60+10*i), 0)
-		}
-		o.Advance(1410)
-		wantIDs(t, o)
-		for i := range int64(20) {
-			if f := o.Add(1, txn("b", 2+i, 50+10*i, 60+10*i), 0); f != Taken {
-				t.Fatalf("record %d of the one that comes back last is %v", i, f)
+			o.Add(0, txn("a", 1, 0, 50*s), 0)
+			o.Add(0, txn("a", 2, 50*s, 60*s), 0)
+			o.Add(1, txn("b", 1, 0, 50*s), 0)
+			wantIDs(t, o)
+			for range 3600 * 4 {
+				now += s / 4
+				o.Advance(now)
 			}
-		}
-		o.Advance(1600)
-		o.Add(0, txn("a", 22, 240, 250), 0)
-		o.Advance(1650)
-		o.Advance(1701) // it is waited for no longer than that
-		o.Add(0, txn("a", 23, 900, 1000), 0)
-		drain(o)
-		if w := o.Watermark(); w != 990 {
-			t.Errorf("the watermark is %d, want 990", w)
+			wantIDs(t, o)
+			if caughtUp { // the other one is told to have had nothing meanwhile
+				o.CaughtUp(0, now)
+			}
+			for i := range int64(20) {
+				o.Add(0, txn("a", 3+i, (60+i)*s, (61+i)*s), 0)
+			}
+			now += s
+			o.Advance(now)
+			wantIDs(t, o)
+			for i := range int64(30) {
+				if f := o.Add(1, txn("b", 2+i, (50+i)*s, (51+i)*s), 0); f != Taken {
+					t.Fatalf("record %d of the one that comes back last is %v", i, f)
+				}
+			}
+			drain(o)
+			for i := range int64(12) {
+				now += s
+				o.Add(0, txn("a", 23+i, (100+i)*s, (101+i)*s), 0)
+				o.Advance(now)
+				drain(o)
+				if n := o.Missed(); n != 0 && i < 10 {
+					t.Fatalf("%d missed %d seconds later", n, i)
+				}
+			}
+			if w := o.Watermark(); w != 110*s {
+				t.Errorf("the watermark is %ds, want 110s", w/s)
+			}
 		}
 	}
 }

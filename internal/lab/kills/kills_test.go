@@ -59,32 +59,36 @@ func TestKilled(t *testing.T) {
 				t.Skip("SKIPPED: CI goes by a topic; -run TestKilled goes straight to the monitor too")
 			}
 			b := newBench(t)
-			faults := map[string]func(){
-				"application": func() { b.app.Kill() },
-				"server": func() {
+			type fault struct {
+				of  string
+				let func()
+			}
+			faults := []fault{
+				{"application", func() { b.app.Kill() }},
+				{"server", func() {
 					b.db.Primary.Kill()
 					if err := b.db.Primary.Start(t.Context()); err != nil {
 						t.Fatal(err)
 					}
-				},
-				"monitor": func() { b.watching.Kill(); b.watch() },
+				}},
+				{"monitor", func() { b.watching.Kill(); b.watch() }},
 			}
 			if to == "topic" {
 				broker := realkafka.Start(t)
 				broker.CreateTopic(t, "transactions", 2, nil)
 				b.source = []string{"--brokers", broker.Addr(), "--topic", "transactions"}
 				b.to = broker.Addr() + "/transactions"
-				faults["broker"] = func() { broker.Kill(); broker.Restart(t) }
+				faults = append(faults, fault{"broker", func() { broker.Kill(); broker.Restart(t) }})
 			} else {
 				b.source, b.to = []string{"--set", "source.http={}"}, "http://"+b.page
 			}
 			b.watch()
 			b.pass()
-			for name, kill := range faults {
-				t.Logf("%s: %d transactions", name, b.count())
+			for _, f := range faults {
+				t.Logf("%s: %d transactions", f.of, b.count())
 				b.apply("serializable")
 				b.progress(enough)
-				kill()
+				f.let()
 				b.apply("serializable")
 				b.progress(enough)
 			}
@@ -170,7 +174,7 @@ func (b *bench) start(cmd *exec.Cmd) *process.Process {
 // watch starts the monitor, on its store, and waits until it answers.
 func (b *bench) watch() {
 	args := append([]string{"run", "--level", "ser", "--store", b.file("store"), "--listen", b.page, "--set", "coverage=complete",
-		"--set", "initial=absent", "--set", "unique_values=false", "--set", "window.max_transaction=2s", "--set", "window.idle_after=2m"}, b.source...)
+		"--set", "initial=absent", "--set", "unique_values=false", "--set", "window.max_transaction=2s"}, b.source...)
 	b.watching = b.start(exec.Command(b.monitor, args...))
 	b.await("the monitor", func() bool { return b.get("/readyz", nil) == nil })
 }
