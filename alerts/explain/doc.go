@@ -7,14 +7,14 @@
 //
 // # Files
 //
-//   - explain.go: Explain, which puts the parts together.
+//   - explain.go: Explain, which puts the parts together, and what levels ask for.
+//   - records.go: what the records say of a read or a write, and who may have made it.
 //   - sentence.go: the one sentence, by name of the anomaly.
 //   - missed.go: writes that were visible and missed, below prefix consistency.
-//   - edge.go: an edge of a cycle with its reason.
+//   - edge.go: an edge of a cycle with its reason; sentences with words for what an edge is of.
 //   - lists.go: what lists that were read show of the order of their elements.
 //   - writers.go: reads that several may have written, outcomes never learned.
 //   - tree.go: either this or that, where no choice works.
-//   - facts.go: what the records say of a read or a write.
 //   - next.go: what to look at next, by name.
 //
 // # Non-obvious

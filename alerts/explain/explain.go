@@ -35,14 +35,18 @@ const (
 // that is not known.
 type Found func(id, register string) (rows int, known bool)
 
+// teller tells of one violation.
+type teller struct {
+	records
+	n     name.Name
+	found Found
+}
+
 // Explain puts a violation into words; found may be nil. The time is linear in the size of the
 // violation and of the records of its transactions, the length bounded.
 func Explain(v verdict.Violation, n name.Name, lookup name.Lookup, found Found) Explanation {
-	t := newTeller(v, n, lookup)
-	t.found = found
-	var out Explanation
-	out.Summary = t.sentence()
-	out.Summary += breaks(n.Breaks)
+	t := teller{records: newRecords(v, lookup), n: n, found: found}
+	out := Explanation{Summary: t.sentence() + breaks(n.Breaks)}
 	w := &writer{}
 	switch v.Kind {
 	case verdict.Cycle:
@@ -55,7 +59,7 @@ func Explain(v verdict.Violation, n name.Name, lookup name.Lookup, found Found) 
 		t.incompatibleSteps(w)
 	default:
 		w.line(0, "%s", t.sentence())
-		t.outcomesOf(w, v.Txns, nil)
+		t.outcomes(w, v.Txns)
 	}
 	t.guarantee(w)
 	w.line(0, "%s", rule(n, v.Open))
@@ -107,8 +111,8 @@ func (t teller) cycle(w *writer, c []verdict.Edge) {
 		return
 	}
 	w.line(0, "What was seen, and what follows:")
-	t.steps(w, 1, c, 0)
-	t.outcomes(w, c)
+	t.steps(w, 1, c, 0, true)
+	t.outcomes(w, nil, c)
 	w.line(0, "%s", t.together(c))
 }
 
@@ -120,12 +124,9 @@ func (t teller) together(c []verdict.Edge) string {
 			"would have to come before itself.", t.first(c))
 	}
 	var orders []string
-	for i, e := range c {
-		comes := "before"
-		if i == 0 {
-			comes = "comes before"
-		}
-		orders = append(orders, fmt.Sprintf("%s %s %s", t.txn(e.From), comes, t.txn(e.To)))
+	comes := "$from comes before $to"
+	for _, e := range c {
+		orders, comes = append(orders, t.say(comes, e)), "$from before $to"
 	}
 	return fmt.Sprintf("Together: %s. So %s would have to come before itself: a contradiction.", enumerate(orders),
 		t.first(c))
@@ -138,15 +139,9 @@ func (t teller) first(c []verdict.Edge) string {
 	return t.txn(c[0].From)
 }
 
-// steps tells the edges of a cycle, with the reasons of those that were
-// inferred below them.
-func (t teller) steps(w *writer, depth int, c []verdict.Edge, reasons int) {
-	t.stepsTo(w, depth, c, reasons, true)
-}
-
-// stepsTo is steps; orders says whether what an edge means for the order of its
-// transactions is told too.
-func (t teller) stepsTo(w *writer, depth int, c []verdict.Edge, reasons int, orders bool) {
+// steps tells the edges of a cycle, with the reasons of those that were inferred below them; orders says whether
+// what an edge means for the order of its transactions is told too.
+func (t teller) steps(w *writer, depth int, c []verdict.Edge, reasons int, orders bool) {
 	for i, e := range c {
 		if w.full() {
 			return
@@ -155,28 +150,32 @@ func (t teller) stepsTo(w *writer, depth int, c []verdict.Edge, reasons int, ord
 			w.line(depth, "… and %s.", text.Count(len(c)-stepsMax, "more step", "more steps"))
 			return
 		}
-		when, order := "", ""
+		when, order, said := "", "", t.edge(e)
 		switch {
+		case orders && (e.Type == verdict.RW || e.Type == verdict.WR):
+			order = t.say("; so $from comes before $to", e) // where that isn't plain
+			fallthrough
 		case orders:
-			order = t.order(e)
-			if i > 0 && i == len(c)-1 && e.Why != verdict.ByCase && !strings.HasPrefix(t.edge(e), "suppose ") {
+			if i > 0 && i == len(c)-1 && e.Why != verdict.ByCase && !strings.HasPrefix(said, "suppose ") {
 				when = "but "
 			}
 		case e.Type == verdict.RW && t.n.Shape() == "non-monotonic-read":
 			when = "after that, "
 		}
 		if read, ok := t.presumed(c, e); ok {
-			w.line(depth, "%d. %s; %s %s after that version%s.", i+1, t.edge(read), t.txn(e.To), t.written(e.To, e.Key).did(),
-				order)
-		} else {
-			w.line(depth, "%d. %s%s%s.", i+1, when, t.edge(e), order)
+			when, said = "", t.say("$edge; $b_to $b_then after that version", read, e)
 		}
+		w.line(depth, "%d. %s%s%s.", i+1, when, said, order)
 		switch {
 		case e.Why == verdict.ByOrder && len(e.Because) > 0 && reasons == reasonMax:
 			w.line(depth+1, "The opposite order leads to a contradiction too.")
 		case e.Why == verdict.ByOrder && len(e.Because) > 0:
-			w.line(depth+1, "For if it were the other way round%s:", t.run(e))
-			t.steps(w, depth+2, e.Because, reasons+1)
+			runs := ""
+			if t.hasRuns() && !name.Exactly(e, t.lookup) { // the order supposed there is not of the versions of e itself
+				runs = oneRun(e.Key)
+			}
+			w.line(depth+1, "For if it were the other way round%s:", runs)
+			t.steps(w, depth+2, e.Because, reasons+1, true)
 			w.line(depth+1, "which leads back to %s: a contradiction.", t.first(e.Because))
 		case e.Why == verdict.ByElimination && len(e.Others) > 0 && reasons == reasonMax:
 			w.line(depth+1, "Each other writer leads to a contradiction too.")
@@ -186,22 +185,10 @@ func (t teller) stepsTo(w *writer, depth int, c []verdict.Edge, reasons int, ord
 	}
 }
 
-// run explains why the supposed order in the reason of an edge is not between the
-// versions of the edge itself, if so.
-func (t teller) run(e verdict.Edge) string {
-	if !t.hasRuns() || name.Exactly(e, t.lookup) {
-		return ""
-	}
+// oneRun says why the order of two versions of a key is that of others.
+func oneRun(key string) string {
 	return fmt.Sprintf(" (updates of %s follow each other without a gap there, so the order of one is that of all)",
-		text.Name(e.Key))
-}
-
-// order says what an edge means for the order, where that isn't plain.
-func (t teller) order(e verdict.Edge) string {
-	if e.Type == verdict.RW || e.Type == verdict.WR {
-		return fmt.Sprintf("; so %s comes before %s", t.txn(e.From), t.txn(e.To))
-	}
-	return ""
+		text.Name(key))
 }
 
 func (t teller) cases(w *writer) {
@@ -209,8 +196,8 @@ func (t teller) cases(w *writer) {
 		w.line(0, "%s", t.sentence())
 		return
 	}
-	t.outcomes(w, t.v.Cases...)
-	if n, ok := t.tree(); ok {
+	t.outcomes(w, nil, t.v.Cases...)
+	if n, ok := tree(t.records); ok {
 		t.branches(w, 0, n)
 		w.line(0, "There is no other possibility.")
 		return
@@ -229,7 +216,7 @@ func (t teller) cases(w *writer) {
 			start = "Either:"
 		}
 		w.line(0, "%s", start)
-		t.steps(w, 1, c, 0)
+		t.steps(w, 1, c, 0, true)
 		w.line(1, "so %s would have to come before itself: a contradiction.", t.first(c))
 	}
 	w.line(0, "There is no other possibility.")
@@ -247,23 +234,56 @@ func (t teller) divergence(w *writer) {
 		read := t.readNotOf(pair[0], key, pair[1])
 		w.line(1, "%d. %s read %v%s, and %s.", i+1, t.txn(pair[0]), read, t.whose(read), t.written(pair[0], key).did())
 	}
-	t.outcomesOf(w, []verdict.TxnID{a, b}, nil)
+	t.outcomes(w, []verdict.TxnID{a, b})
 	w.line(0, "Whichever of the two came second should have seen the first one's write, or failed to commit. Neither did.")
 }
 
-// pl2 says of a cycle of writes that Adya's read committed forbids it, where g1 is said not
-// to be broken.
-func pl2(n name.Name) string {
-	base, _, _ := strings.Cut(n.Adya, "-")
-	if base != "G0" && base != "G1c" || strings.HasSuffix(n.Adya, "-process") || strings.HasSuffix(n.Adya, "-realtime") {
-		return ""
-	}
-	return " Adya's read committed (PL-2) forbids that too; committed reads (g1) asks nothing of the order of writes."
+// rules are what the levels ask for, and what the next weaker one would allow.
+var rules = map[verdict.Level]struct {
+	asks   string
+	weaker verdict.Level
+	allows string
+}{
+	verdict.G1: {asks: "No isolation level allows that."},
+	verdict.RC: {asks: "From read committed upwards, all writes have one order, and sessions keep to it."},
+	verdict.RA: {"From read atomic upwards, a transaction sees all of another one or nothing, and what came before it " +
+		"in its session.", verdict.RC, " Read committed would allow this."},
+	verdict.CC: {"From causal consistency upwards, who sees an effect sees its causes.", verdict.RA,
+		" Read atomic would allow this."},
+	verdict.PC: {"From prefix consistency upwards, everybody sees the transactions up to some point of one common " +
+		"order, and none after it.", verdict.CC, " Causal consistency would allow this."},
+	verdict.SI: {"Under snapshot isolation a transaction reads from one snapshot, and of two that write the same key at " +
+		"the same time only one may commit.", verdict.PC, " Prefix consistency would allow this."},
+	verdict.SER: {"There is no serial order that explains what was read.", verdict.SI,
+		" Each transaction alone saw a proper snapshot: snapshot isolation would allow this."},
+	verdict.StrongSI: {"What had ended before a transaction started is to come before it.", verdict.SI,
+		" Without real-time order this would be allowed."},
+	verdict.SSER: {asks: "There is no serial order that explains what was read and keeps to real time."},
 }
 
 // rule says why the levels that are broken do not allow it, and whether weaker
 // ones would, unless that is open.
 func rule(n name.Name, open []verdict.Level) string {
+	r, ok := rules[n.Weakest]
+	asks, allows := r.asks, r.allows
+	if slices.Contains(open, r.weaker) {
+		allows = ""
+	}
+	base, _, _ := strings.Cut(n.Adya, "-")
+	sequential := !strings.HasSuffix(n.Adya, "-process") && !strings.HasSuffix(n.Adya, "-realtime")
+	switch shape := n.Shape(); {
+	case len(n.Breaks) > 0 && n.Breaks[0] == verdict.LIN && n.Weakest != verdict.G1:
+		asks, allows = "Under linearizability each transaction takes effect at one moment between its start and its end, "+
+			"and sees what was there then.", ""
+	case !ok:
+		asks = name.Level(n.Weakest) + " forbids that."
+	case n.Weakest == verdict.RC && shape == "non-monotonic-read":
+		asks = "Read committed lets a transaction see newer data as it goes on, never older."
+	case n.Weakest == verdict.RC && sequential && (base == "G0" || base == "G1c"): // where g1 is said not to be broken
+		allows = " Adya's read committed (PL-2) forbids that too; committed reads (g1) asks nothing of the order of writes."
+	case n.Weakest == verdict.RA && shape == "non-repeatable-reads":
+		asks, allows = "From read atomic upwards, a key that is read twice has the same value both times.", ""
+	}
 	clock := ""
 	if n.ClockDependent {
 		clock = " The proof uses the recorded times: it holds if the clients' clocks differ by no more than the configured " +
@@ -272,47 +292,5 @@ func rule(n name.Name, open []verdict.Level) string {
 	if s := name.Undeclared(n.Unless); s != "" {
 		clock += " " + s
 	}
-	if len(n.Breaks) > 0 && n.Breaks[0] == verdict.LIN && n.Weakest != verdict.G1 {
-		return "Under linearizability each transaction takes effect at one moment between its start and its end, and sees " +
-			"what was there then." + clock
-	}
-	allows := func(weaker verdict.Level, says string) string {
-		if slices.Contains(open, weaker) {
-			return ""
-		}
-		return says
-	}
-	switch n.Weakest {
-	case verdict.G1:
-		return "No isolation level allows that." + clock
-	case verdict.RC:
-		if n.Shape() != "non-monotonic-read" {
-			return "From read committed upwards, all writes have one order, and sessions keep to it." + pl2(n) + clock
-		}
-		return "Read committed lets a transaction see newer data as it goes on, never older." + clock
-	case verdict.RA:
-		if n.Shape() == "non-repeatable-reads" {
-			return "From read atomic upwards, a key that is read twice has the same value both times." + clock
-		}
-		return "From read atomic upwards, a transaction sees all of another one or nothing, and what came before it in its " +
-			"session." + allows(verdict.RC, " Read committed would allow this.") + clock
-	case verdict.CC:
-		return "From causal consistency upwards, who sees an effect sees its causes." +
-			allows(verdict.RA, " Read atomic would allow this.") + clock
-	case verdict.PC:
-		return "From prefix consistency upwards, everybody sees the transactions up to some point of one common order, and " +
-			"none after it." + allows(verdict.CC, " Causal consistency would allow this.") + clock
-	case verdict.SI:
-		return "Under snapshot isolation a transaction reads from one snapshot, and of two that write the same key at the " +
-			"same time only one may commit." + allows(verdict.PC, " Prefix consistency would allow this.") + clock
-	case verdict.SER:
-		return "There is no serial order that explains what was read." + allows(verdict.SI,
-			" Each transaction alone saw a proper snapshot: snapshot isolation would allow this.") + clock
-	case verdict.StrongSI:
-		return "What had ended before a transaction started is to come before it." +
-			allows(verdict.SI, " Without real-time order this would be allowed.") + clock
-	case verdict.SSER:
-		return "There is no serial order that explains what was read and keeps to real time." + clock
-	}
-	return name.Level(n.Weakest) + " forbids that." + clock
+	return asks + allows + clock
 }

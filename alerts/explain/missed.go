@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -38,26 +37,25 @@ func (t teller) missedWrite(c []verdict.Edge) ([]verdict.Edge, bool) {
 // older was read.
 func (t teller) missedSteps(w *writer, c []verdict.Edge) {
 	w.line(0, "What was seen, and what follows:")
-	t.stepsTo(w, 1, c, 0, false)
-	t.outcomes(w, c)
+	t.steps(w, 1, c, 0, false)
+	t.outcomes(w, nil, c)
 	miss := c[len(c)-1]
-	reader, writer := t.txn(miss.From), t.txn(miss.To)
-	wrote := t.written(miss.To, miss.Key)
-	should := fmt.Sprintf("it should have read %v or something newer", wrote)
-	if wrote.known && wrote.op.Kind == record.Append {
+	should := t.say("it should have read $wrote or something newer", miss)
+	if wrote := t.written(miss.To, miss.Key); wrote.known && wrote.op.Kind == record.Append {
 		should = fmt.Sprintf("the list should have had %s in it", wrote.value())
 	}
+	said := ""
 	switch way := c[:len(c)-1]; {
 	case len(way) == 1 && way[0].Type != verdict.SO && t.n.Shape() == "non-monotonic-read":
-		w.line(0, "When %s read %s it had already seen %s, which therefore had committed: %s.", reader, text.Name(miss.Key),
-			writer, should)
+		said = t.say("When $from read $key it had already seen $to, which therefore had committed", miss)
 	case len(way) == 1 && way[0].Type != verdict.SO:
-		w.line(0, "%s saw %s, and so was to see all of it: %s.", reader, writer, should)
+		said = t.say("$from saw $to, and so was to see all of it", miss)
 	case onlySessions(way):
-		w.line(0, "%s comes after %s in its session: %s.", reader, writer, should)
+		said = t.say("$from comes after $to in its session", miss)
 	default:
-		w.line(0, "%s depends on %s by way of %s: %s.", reader, writer, t.between(c, len(c)-1), should)
+		said = t.say("$from depends on $to by way of ", miss) + t.between(c, len(c)-1)
 	}
+	w.line(0, "%s: %s.", said, should)
 }
 
 // guarantee tells of the session guarantee that is broken, if it is one.
@@ -89,13 +87,12 @@ func (t teller) contradiction(c []verdict.Edge) (string, bool) {
 	var clauses []string
 	more := 0
 	for _, e := range c {
-		s, ok := t.inference(e)
-		switch {
+		switch s, ok := t.premise(e); {
 		case !ok:
 		case len(clauses) == clausesMax:
 			more++
 		default:
-			clauses = append(clauses, s)
+			clauses = append(clauses, s+t.say(", so that $from came before $to", e))
 		}
 	}
 	if len(clauses) == 0 {
@@ -110,14 +107,8 @@ func (t teller) contradiction(c []verdict.Edge) (string, bool) {
 // clausesMax bounds how many inferred orders a sentence tells.
 const clausesMax = 3
 
-// inference is how the order of two writes follows from what a reader would
-// otherwise have missed.
-func (t teller) inference(e verdict.Edge) (string, bool) {
-	s, ok := t.premise(e)
-	return fmt.Sprintf("%s, so that %s came before %s", s, t.txn(e.From), t.txn(e.To)), ok
-}
-
-// premise is what that reader read, and why it would have missed the other write.
+// premise is how the order of two writes follows from what a reader would otherwise have missed: what that read, and
+// why it would have missed the other write.
 func (t teller) premise(e verdict.Edge) (string, bool) {
 	if e.Type != verdict.WW || e.Why != verdict.ByOrder {
 		return "", false
@@ -126,15 +117,13 @@ func (t teller) premise(e verdict.Edge) (string, bool) {
 	if at < 0 || e.Because[at].To != e.From || e.Because[at].Why != verdict.ByCase {
 		return "", false
 	}
-	miss := e.Because[at]
-	seen := t.txn(e.From)
-	visible := "depends on " + seen
+	miss := e.Because[at] // of what e is from
+	visible := "depends on $to"
 	switch {
 	case len(e.Because) == 2 && e.Because[1-at].Type == verdict.WR:
-		visible = "read from " + seen
+		visible = "read from $to"
 	case onlySessions(slices.Concat(e.Because[:at], e.Because[at+1:])):
-		visible = "follows " + seen + " in its session"
+		visible = "follows $to in its session"
 	}
-	return fmt.Sprintf("%s read %v of %s, though it %s", t.txn(miss.From), t.readNotOf(miss.From, miss.Key, miss.To),
-		t.txn(e.To), visible), true
+	return t.say("$from read $old of $b_to, though it "+visible, miss, e), true
 }

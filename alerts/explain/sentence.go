@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,126 +37,68 @@ func (t teller) sentence() string {
 func (t teller) bothOverwrote(a, b verdict.TxnID, key string) string {
 	read := t.readNotOf(a, key, b)
 	first, second := t.written(a, key), t.written(b, key)
-	with := ""
-	if first.known && second.known && first.op.Kind == record.Write && second.op.Kind == record.Write {
-		with = fmt.Sprintf(", with %s and %s, neither seeing the other", first.value(), second.value())
+	row, where, isRow := predicate.Register(key)
+	both := fmt.Sprintf("%s and %s both read %v and both overwrote it", t.txn(a), t.txn(b), read)
+	unseen := ", neither seeing the other"
+	switch other := t.readNotOf(b, key, a); {
+	case read.known && other.known && other.op.Value != read.op.Value:
+		both = fmt.Sprintf("%s read %v and %s read %v, and both appended to it", t.txn(a), read, t.txn(b), other)
+	case second.op.Kind == record.Append:
+		both = fmt.Sprintf("%s and %s both read %v and both appended to it", t.txn(a), t.txn(b), read)
+	case isRow && read.known && !read.op.Value.IsNull():
+		both = fmt.Sprintf("%s and %s both found %s where %s and both changed it", t.txn(a), t.txn(b), text.Name(row),
+			text.Name(where))
+	case first.known && second.known && first.op.Kind == record.Write && second.op.Kind == record.Write:
+		both += fmt.Sprintf(", with %s and %s", first.value(), second.value())
+	default:
+		unseen = ""
 	}
-	if other := t.readNotOf(b, key, a); read.known && other.known && other.op.Value != read.op.Value {
-		return fmt.Sprintf("%s read %v and %s read %v, and both appended to it, neither seeing the other: one of the two "+
-			"updates is lost.", t.txn(a), read, t.txn(b), other)
-	}
-	if second.op.Kind == record.Append {
-		return fmt.Sprintf("%s and %s both read %v and both appended to it, neither seeing the other: one of the two "+
-			"updates is lost.", t.txn(a), t.txn(b), read)
-	}
-	if row, where, is := predicate.Register(key); is && read.known && !read.op.Value.IsNull() {
-		return fmt.Sprintf("%s and %s both found %s where %s and both changed it, neither seeing the other: one of the two "+
-			"updates is lost.", t.txn(a), t.txn(b), text.Name(row), text.Name(where))
-	}
-	return fmt.Sprintf("%s and %s both read %v and both overwrote it%s: one of the two updates is lost.", t.txn(a),
-		t.txn(b), read, with)
+	return both + unseen + ": one of the two updates is lost."
 }
 
-// readSentence is for what one read shows.
+// readSentences are for what one read shows, by kind.
+var readSentences = map[verdict.Kind]string{
+	verdict.ThinAirRead:       "$who read $read, a value that nobody ever wrote.",
+	verdict.AbortedRead:       "$who read $read, which $writer wrote; but that transaction was aborted.",
+	verdict.FutureRead:        "$who read $read before it wrote that value itself.",
+	verdict.NotMyLastWrite:    "$who read $read, which it had already overwritten itself with $own.",
+	verdict.NotMyOwnWrite:     "$who $did and then read $read$by.",
+	verdict.IntermediateRead:  "$who read $read from the middle of $writer, which itself overwrote that with $last.",
+	verdict.NonRepeatableRead: "$who read $key twice and got two values: first $first, then $second.",
+}
+
 func (t teller) readSentence() string {
 	if len(t.v.Txns) == 0 {
 		return "A read returned what it can't have."
 	}
-	reader := t.v.Txns[0]
-	who, read := t.txn(reader), fact{key: t.v.Key}
-	r, ok := t.record(reader)
-	if ok && t.read >= 0 {
+	read, last, writer, by := fact{key: t.v.Key}, fact{}, "another transaction", ""
+	if r, ok := t.record(t.v.Txns[0]); ok && t.read >= 0 {
 		read.op, read.known = r.Ops[t.read], true
 	}
-	writer := ""
 	if len(t.v.Txns) > 1 {
-		writer = t.txn(t.v.Txns[1])
+		writer, last = t.txn(t.v.Txns[1]), t.written(t.v.Txns[1], t.v.Key)
+		by = ", which " + writer + " wrote"
 	}
-	if s, ok := t.listAnomaly(who, read); ok {
+	if s := t.listAnomaly(read); s != "" {
 		return s
 	}
-	switch t.v.Kind {
-	case verdict.DuplicateElements:
-		return t.duplicateSentence(read)
-	case verdict.ThinAirRead:
-		if s, ok := t.foreignSentence(who, read); ok {
-			return s
-		}
-		if id, other := t.initialReader(read); other.known {
-			return fmt.Sprintf("%s read %v, which nobody wrote; nor can it be the initial value, as %s read %v.", who, read,
-				t.txn(id), other)
-		}
-		return fmt.Sprintf("%s read %v, a value that nobody ever wrote.", who, read)
-	case verdict.AbortedRead:
-		return fmt.Sprintf("%s read %v, which %s wrote; but that transaction was aborted.", who, read, orSomebody(writer))
-	case verdict.FutureRead:
-		return fmt.Sprintf("%s read %v before it wrote that value itself.", who, read)
-	case verdict.NotMyLastWrite:
-		return fmt.Sprintf("%s read %v, which it had already overwritten itself with %s.", who, read,
-			t.lastOwn(r, ok).value())
-	case verdict.NotMyOwnWrite:
-		other := ""
-		if writer != "" {
-			other = ", which " + writer + " wrote"
-		}
-		return fmt.Sprintf("%s %s and then read %v%s.", who, t.lastOwn(r, ok).did(), read, other)
-	case verdict.IntermediateRead:
-		last := fact{key: t.v.Key}
-		if len(t.v.Txns) > 1 {
-			last = t.written(t.v.Txns[1], t.v.Key)
-		}
-		return fmt.Sprintf("%s read %v from the middle of %s, which itself overwrote that with %s.", who, read,
-			orSomebody(writer), last.value())
-	case verdict.NonRepeatableRead:
-		before := t.readBefore(r, ok)
-		first, then := values(before, read)
-		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s.", who, text.Name(t.v.Key), first, then)
+	sentence, ok := readSentences[t.v.Kind]
+	if !ok {
+		sentence = "$who read $read, which it can't have."
 	}
-	return fmt.Sprintf("%s read %v, which it can't have.", who, read)
-}
-
-// initialReader is another transaction of the evidence that read the key, and
-// what it read.
-func (t teller) initialReader(read fact) (verdict.TxnID, fact) {
-	for _, id := range t.v.Evidence {
-		if id == t.v.Txns[0] {
-			continue
-		}
-		if f := t.readNotOf(id, read.key, verdict.NoTxn); f.known && f.op.Value != read.op.Value {
-			return id, f
-		}
+	id, other := t.initialReader(read)
+	if t.v.Kind == verdict.ThinAirRead && other.known {
+		sentence = "$who read $read, which nobody wrote; nor can it be the initial value, as $other."
 	}
-	return 0, fact{}
+	own := t.lastBefore(record.OpKind.Writes)
+	first, second := values(t.lastBefore(func(k record.OpKind) bool { return k == record.Read }), read)
+	return os.Expand(sentence, func(word string) string {
+		return map[string]string{"who": t.txn(t.v.Txns[0]), "read": read.String(), "key": text.Name(t.v.Key),
+			"writer": writer, "by": by, "last": last.value(), "own": own.value(), "did": own.did(), "first": first,
+			"second": second, "other": fmt.Sprintf("%s read %v", t.txn(id), other)}[word]
+	})
 }
 
-func orSomebody(writer string) string {
-	if writer == "" {
-		return "another transaction"
-	}
-	return writer
-}
-
-// lastOwn is what the reader itself had last written to the key when it read.
-func (t teller) lastOwn(r *record.Transaction, ok bool) fact {
-	return t.lastBefore(r, ok, func(op record.Op) bool { return op.Kind.Writes() })
-}
-
-// readBefore is what the reader had last read of the key before.
-func (t teller) readBefore(r *record.Transaction, ok bool) fact {
-	return t.lastBefore(r, ok, func(op record.Op) bool { return op.Kind == record.Read })
-}
-
-func (t teller) lastBefore(r *record.Transaction, ok bool, is func(record.Op) bool) fact {
-	f := fact{key: t.v.Key}
-	for i := 0; ok && i < t.read; i++ {
-		if op := r.Ops[i]; op.Key == t.v.Key && is(op) {
-			f.op, f.known = op, true
-		}
-	}
-	return f
-}
-
-// cycleSentence has a sentence of its own for each common shape.
 func (t teller) cycleSentence() string {
 	c := t.v.Cycle
 	if s, ok := t.contradiction(c); ok {
@@ -166,137 +109,119 @@ func (t teller) cycleSentence() string {
 		if seen.Type == verdict.RW {
 			seen, missed = missed, seen
 		}
-		if s, ok := t.pair(seen, missed); ok {
+		if s := t.pair(seen, missed); s != "" {
 			return s
 		}
 	}
+	i := firstMissed(c)
 	switch t.n.Shape() {
 	case "causality-violation":
-		if i := firstMissed(c); i >= 0 {
-			return fmt.Sprintf("%s %s, although it depends on %s by way of %s.", t.txn(c[i].From), t.missed(c[i]),
-				t.txn(c[i].To), t.between(c, i))
+		if i >= 0 {
+			return t.say("$from $missed, although it depends on $to by way of ", c[i]) + t.between(c, i) + "."
 		}
 	case "session-guarantee-violation":
-		if i := firstMissed(c); i >= 0 {
-			return fmt.Sprintf("%s %s, although %s came before it in the same session.", t.txn(c[i].From), t.missed(c[i]),
-				t.txn(c[i].To))
+		if i >= 0 {
+			return t.say("$from $missed, although $to came before it in the same session.", c[i])
 		}
 	case "read-only-anomaly":
-		if s, ok := t.readOnly(c); ok {
-			return s
+		for i, e := range c {
+			if e.Type != verdict.RW && len(c) == 3 {
+				return t.say("$to, which only reads, saw $write and not $b_write; yet $b_to had to come first, as it missed "+
+					"$c_write.", e, c[(i+1)%3], c[(i+2)%3])
+			}
 		}
 	case "stale-read", "read-skew", "prefix-violation", "snapshot-cycle", "real-time-violation":
-		if i := firstMissed(c); i >= 0 && firstMissed(c[i+1:]) < 0 {
-			return fmt.Sprintf("%s %s, although %s comes before it.", t.txn(c[i].From), t.missed(c[i]), t.txn(c[i].To))
+		if i >= 0 && firstMissed(c[i+1:]) < 0 {
+			return t.say("$from $missed, although $to comes before it.", c[i])
 		}
 	case "long-fork":
-		if s, ok := t.fork(c); ok {
-			return s
+		if len(c) != 4 || i < 0 {
+			break
+		}
+		c := slices.Concat(c[i:], c[:i]) // two reads of which each missed what the other saw
+		if c[1].Type == verdict.WR && c[2].Type == verdict.RW && c[3].Type == verdict.WR {
+			return t.say("$from and $c_from saw two writes in opposite orders: $from saw $d_write and not $write; $c_from saw "+
+				"$b_write and not $c_write.", c...)
 		}
 	}
 	return t.around(c)
 }
 
-// pair is the sentence of a cycle of two transactions; seen is its edge that
-// is no anti-dependency, if it has one.
-func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
-	reader, writer := t.txn(missed.From), t.txn(missed.To)
-	switch t.n.Shape() {
+// pairSentences are for cycles of two steps: of what was missed, and of what was seen.
+var pairSentences = map[string]string{
+	"fractured-read":     "$from saw only a part of $to: it read $b_saw, but $missed.",
+	"non-monotonic-read": "$from went back in time: it read $b_saw, and after that $missed.",
+	"write-skew":         "$from and $to each read what the other then overwrote: $from $missed; $to $b_missed.",
+}
+
+// pair is for a cycle of two steps; empty if nothing else is to be said of it than of others.
+func (t teller) pair(seen, missed verdict.Edge) string {
+	switch shape := t.n.Shape(); shape {
 	case "lost-update":
-		if seen.Key == missed.Key {
-			a, b := missed.To, missed.From
-			if ra, rb := t.readNotOf(a, seen.Key, b),
-				t.readNotOf(b, seen.Key, a); ra.known && rb.known && ra.op.Value == rb.op.Value {
-				return t.bothOverwrote(a, b, seen.Key), true
-			}
-			return fmt.Sprintf("%s %s and %s %s without having seen it: one of the two updates is lost.",
-				writer, t.written(a, seen.Key).did(), reader, t.written(b, seen.Key).did()), true
+		a, b := missed.To, missed.From
+		ra, rb := t.readNotOf(a, seen.Key, b), t.readNotOf(b, seen.Key, a)
+		switch {
+		case seen.Key != missed.Key:
+			return t.say("$from and $to wrote the same key without either seeing the other: one of the two updates is lost.",
+				missed)
+		case ra.known && rb.known && ra.op.Value == rb.op.Value:
+			return t.bothOverwrote(a, b, seen.Key)
 		}
-		return fmt.Sprintf("%s and %s wrote the same key without either seeing the other: one of the two updates is lost.",
-			reader, writer), true
+		return t.say("$to $then and $from $did without having seen it: one of the two updates is lost.", missed)
 	case "circular-information-flow":
-		if s, ok := t.circular(seen, missed); ok {
-			return s, true
+		a, b := seen, missed
+		if a.Type == verdict.SO {
+			a, b = b, a
 		}
-	case "fractured-read":
-		return fmt.Sprintf("%s saw only a part of %s: it read %s, but %s.",
-			reader, writer, t.saw(seen), t.missed(missed)), true
+		switch {
+		case a.Type == verdict.WR && b.Type == verdict.SO:
+			return t.say("$edge, although that came only later in the same session.", a)
+		case a.Type == verdict.WR && b.Type == verdict.WR:
+			return t.say("Two transactions saw each other's writes: $edge; $b_edge.", a, b)
+		}
+	case "fractured-read", "non-monotonic-read", "write-skew":
+		if t.n.Phantom && shape == "write-skew" {
+			return t.say("$from and $to each looked for rows by a condition, which the other then changed for one of them: "+
+				"$from $missed; $to $b_missed.", missed, seen)
+		}
+		return t.say(pairSentences[shape], missed, seen)
 	case "non-repeatable-reads":
 		old, new := t.readNotOf(missed.From, missed.Key, missed.To), t.readFrom(missed.From, missed.Key, missed.To)
-		was, is := values(old, new)
+		first, second := values(old, new)
+		by := ", which " + t.txn(missed.To) + " wrote"
 		if t.lastPlace(missed.From, new) < t.lastPlace(missed.From, old) {
-			return fmt.Sprintf("%s read %s twice and got two values: first %s, which %s wrote, then %s.", reader,
-				text.Name(missed.Key), is, writer, was), true
+			first, second, by = second+by, first, ""
 		}
-		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s, which %s wrote.", reader,
-			text.Name(missed.Key), was, is, writer), true
-	case "non-monotonic-read":
-		return fmt.Sprintf("%s went back in time: it read %s, and after that %s.",
-			reader, t.saw(seen), t.missed(missed)), true
-	case "write-skew":
-		what := "read what the other then overwrote"
-		if t.n.Phantom {
-			what = "looked for rows by a condition, which the other then changed for one of them"
-		}
-		return fmt.Sprintf("%s and %s each %s: %s %s; %s %s.",
-			reader, writer, what, reader, t.missed(missed), writer, t.missed(seen)), true
+		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s%s.", t.txn(missed.From),
+			text.Name(missed.Key), first, second, by)
 	case "real-time-violation":
 		if missed.Type == verdict.RT {
 			seen, missed = missed, seen
 		}
 		if seen.Type == verdict.RT && missed.Type != verdict.RT {
-			return fmt.Sprintf("%s, although %s.", t.edge(missed), t.edge(seen)), true
+			return t.say("$edge, although $b_edge.", missed, seen)
 		}
 	case "stale-read":
 		if seen.Type == verdict.RT {
-			return fmt.Sprintf("%s %s, although %s.", reader, t.missed(missed), t.edge(seen)), true
+			return t.say("$from $missed, although $b_edge.", missed, seen)
 		}
 	}
 	return t.bothWays(seen, missed)
 }
 
-// bothWays is the sentence of two steps that say the opposite of each other and are both
-// plain facts: orders of sessions, of lists, and reads.
-func (t teller) bothWays(a, b verdict.Edge) (string, bool) {
+// bothWays is for two steps that are plain from the records: one way, but the other way as well. Empty if they are not.
+func (t teller) bothWays(a, b verdict.Edge) string {
 	plain := func(e verdict.Edge) bool {
 		return e.Type != verdict.RW && (e.Why == verdict.BySession || e.Why == verdict.ByValue || e.Why == verdict.ByList ||
 			e.Why == verdict.ByLog)
 	}
 	if !plain(a) || !plain(b) {
-		return "", false
+		return ""
 	}
 	if a.Type == verdict.WW && b.Type != verdict.WW {
 		a, b = b, a
 	}
-	return fmt.Sprintf("%s, but %s.", t.edge(a), t.edge(b)), true
-}
-
-// circular is the sentence of two transactions that each depend on the other.
-func (t teller) circular(a, b verdict.Edge) (string, bool) {
-	if a.Type == verdict.SO {
-		a, b = b, a
-	}
-	switch {
-	case a.Type != verdict.WR:
-		return "", false
-	case b.Type == verdict.SO:
-		return fmt.Sprintf("%s, although that came only later in the same session.", t.edge(a)), true
-	case b.Type == verdict.WR:
-		return fmt.Sprintf("Two transactions saw each other's writes: %s; %s.", t.edge(a), t.edge(b)), true
-	}
-	return "", false
-}
-
-// readOnly is the sentence of Fekete's read-only anomaly.
-func (t teller) readOnly(c []verdict.Edge) (string, bool) {
-	for i, e := range c {
-		first, second := c[(i+1)%len(c)], c[(i+2)%len(c)]
-		if e.Type != verdict.RW && len(c) == 3 {
-			return fmt.Sprintf("%s, which only reads, saw %s and not %s; yet %s had to come first, as it missed %s.",
-				t.txn(e.To), t.of(e), t.of(first), t.txn(first.To), t.of(second)), true
-		}
-	}
-	return "", false
+	return t.say("$edge, but $b_edge.", a, b)
 }
 
 // missed is what an anti-dependency says of its reader: "read x = 0 and missed that T1 wrote x = 1", or "looked for rows
@@ -332,13 +257,6 @@ func (t teller) missed(e verdict.Edge) string {
 // ordinals are what a row is called that was not found beside so many.
 var ordinals = []string{"", "a second", "a third", "a fourth", "a fifth", "a sixth", "a seventh", "an eighth", "a ninth"}
 
-// committedBefore tells whether, by the recorded times, one transaction had ended when another began.
-func (t teller) committedBefore(a, b verdict.TxnID) bool {
-	x, known := t.record(a)
-	y, found := t.record(b)
-	return known && found && x.HasTimes && y.HasTimes && x.End < y.Start
-}
-
 // between names the transactions on the way from the end of edge i round to
 // its start.
 func (t teller) between(c []verdict.Edge, i int) string {
@@ -358,24 +276,8 @@ func firstMissed(c []verdict.Edge) int {
 	return slices.IndexFunc(c, func(e verdict.Edge) bool { return e.Type == verdict.RW })
 }
 
-// fork is the sentence of the four-transaction long fork.
-func (t teller) fork(c []verdict.Edge) (string, bool) {
-	i := firstMissed(c)
-	if len(c) != 4 || i < 0 {
-		return "", false
-	}
-	at := func(j int) verdict.Edge { return c[(i+j)%4] }
-	if at(1).Type != verdict.WR || at(2).Type != verdict.RW || at(3).Type != verdict.WR {
-		return "", false
-	}
-	return fmt.Sprintf("%s and %s saw two writes in opposite orders: %s saw %s and not %s; %s saw %s and not %s.",
-		t.txn(at(0).From), t.txn(at(2).From),
-		t.txn(at(0).From), t.of(at(3)), t.of(at(0)),
-		t.txn(at(2).From), t.of(at(1)), t.of(at(2))), true
-}
-
-// of names the write behind an edge: "x = 1 of T1", "the 1 that T1 appended to x".
-func (t teller) of(e verdict.Edge) string {
+// write names the write behind an edge: "x = 1 of T1", "the 1 that T1 appended to x".
+func (t teller) write(e verdict.Edge) string {
 	id := e.From
 	if e.Type == verdict.RW {
 		id = e.To

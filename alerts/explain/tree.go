@@ -1,14 +1,9 @@
 package explain
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/isowatch/isowatch/alerts/list"
-	"github.com/isowatch/isowatch/alerts/name"
-	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // The cases of an unsatisfiable violation are cycles, each with what it
@@ -40,22 +35,23 @@ type node struct {
 
 type branch struct {
 	answer
+	runs bool // it is the order of two runs of updates
 	next node
 }
 
 // treeMax is how many cases a tree is tried for.
 const treeMax = 4 * casesMax
 
-// tree builds the tree of the violation's cases; false if the records don't
+// tree builds the tree of a violation's cases; false if the records don't
 // show that it is complete, or it would be too large to read.
-func (t teller) tree() (node, bool) {
-	g := grower{teller: t, left: casesMax}
-	if len(t.v.Cases) > treeMax {
+func tree(of records) (node, bool) {
+	g := grower{records: of, runs: map[question]bool{}, left: casesMax}
+	if len(g.v.Cases) > treeMax {
 		return node{}, false
 	}
-	for _, c := range t.v.Cases {
-		s, ok := t.suppositions(c)
-		if !ok || len(s) == 0 && len(t.v.Cases) > 1 { // what it supposes is not among what can be asked
+	for _, c := range g.v.Cases {
+		s, ok := g.suppositions(c)
+		if !ok || len(s) == 0 && len(g.v.Cases) > 1 { // what it supposes is not among what can be asked
 			return node{}, false
 		}
 		g.needs = append(g.needs, s)
@@ -64,9 +60,10 @@ func (t teller) tree() (node, bool) {
 }
 
 type grower struct {
-	teller
-	needs [][]answer // by case, what it supposes
-	left  int        // cycles that may still be told
+	records
+	runs  map[question]bool // orders that stand for those of later updates too
+	needs [][]answer        // by case, what it supposes
+	left  int               // cycles that may still be told
 }
 
 func (g *grower) grow(path []answer) (node, bool) {
@@ -87,7 +84,7 @@ func (g *grower) grow(path []answer) (node, bool) {
 		if !ok {
 			return node{}, false
 		}
-		n.branches = append(n.branches, branch{a, next})
+		n.branches = append(n.branches, branch{a, g.runs[q], next})
 	}
 	return n, len(n.branches) > 0
 }
@@ -118,16 +115,9 @@ func (g *grower) answers(q question) []verdict.TxnID {
 	return g.writersOf(op, q.reader)
 }
 
-// choiceOf is the read of key whose writer is asked for; false if there is none,
-// or its value may be the initial one, whose writer nobody is.
-func (t teller) choiceOf(reader verdict.TxnID, key string) (record.Op, bool) {
-	f := t.readNotOf(reader, key, verdict.NoTxn)
-	return f.op, f.known && !f.op.Value.IsNull() && f.op.Value != record.Int(0)
-}
-
 // suppositions are what a cycle supposes; false if the records do not say
 // between which writes.
-func (t teller) suppositions(c []verdict.Edge) ([]answer, bool) {
+func (g *grower) suppositions(c []verdict.Edge) ([]answer, bool) {
 	var out []answer
 	add := func(a answer) {
 		if !slices.Contains(out, a) {
@@ -135,23 +125,23 @@ func (t teller) suppositions(c []verdict.Edge) ([]answer, bool) {
 		}
 	}
 	wrote := func(e verdict.Edge) bool {
-		op, ok := t.choiceOf(e.To, e.Key)
-		if ok = ok && slices.Contains(t.writersOf(op, e.To), e.From); ok {
+		op, ok := g.choiceOf(e.To, e.Key)
+		if ok = ok && slices.Contains(g.writersOf(op, e.To), e.From); ok {
 			add(answer{question{key: e.Key, reader: e.To}, e.From})
 		}
 		return ok
 	}
 	for _, e := range c {
-		if t.maybeInitial(e) {
+		if g.maybeInitial(e) {
 			return nil, false // nobody's is no answer
 		}
 		if e.Why != verdict.ByCase {
-			if w, ok := t.presumed(c, e); ok && !wrote(w) {
+			if w, ok := g.presumed(c, e); ok && !wrote(w) {
 				return nil, false
 			}
 			// The opposite that its reason supposes is no case; a read on the way to it is.
 			for _, b := range e.Because {
-				if w, ok := t.presumed(e.Because, b); ok && !wrote(w) {
+				if w, ok := g.presumed(e.Because, b); ok && !wrote(w) {
 					return nil, false
 				}
 				if b.Why == verdict.ByCase && b.Type == verdict.WR && !wrote(b) {
@@ -168,7 +158,7 @@ func (t teller) suppositions(c []verdict.Edge) ([]answer, bool) {
 			}
 			continue
 		case verdict.RW:
-			w, ok := t.source(c, e)
+			w, ok := g.source(c, e)
 			if !ok {
 				return nil, false
 			}
@@ -177,7 +167,7 @@ func (t teller) suppositions(c []verdict.Edge) ([]answer, bool) {
 		default:
 			return nil, false
 		}
-		a, ok := t.before(e.Key, first, e.To)
+		a, ok := g.before(e.Key, first, e.To)
 		if !ok {
 			return nil, false
 		}
@@ -186,78 +176,17 @@ func (t teller) suppositions(c []verdict.Edge) ([]answer, bool) {
 	return out, len(c) > 0
 }
 
-// presumed is the read that an inferred anti-dependency of a case takes for granted, where
-// several may have written what was read and no other step of the cycle says whose it is:
-// weak levels infer the order behind the version of one of them.
-func (t teller) presumed(c []verdict.Edge, e verdict.Edge) (verdict.Edge, bool) {
-	if len(t.v.Cases) == 0 || e.Type != verdict.RW || e.Why != verdict.ByOrder {
-		return verdict.Edge{}, false
-	}
-	s, ok := name.Supposed(e)
-	if !ok || s.Type != verdict.WW || s.From != e.To {
-		return verdict.Edge{}, false
-	}
-	w := verdict.Edge{From: s.To, To: e.From, Type: verdict.WR, Key: e.Key, Why: verdict.ByCase}
-	f := t.readFrom(e.From, e.Key, s.To)
-	if !f.known || len(t.writersOf(f.op, e.From)) < 2 {
-		return verdict.Edge{}, false
-	}
-	if said, ok := supposed(c, e.From, e.Key); ok && t.readFrom(e.From, e.Key, said.From).op.Value == f.op.Value {
-		return verdict.Edge{}, false
-	}
-	return w, true
-}
-
-// maybeInitial: of a case, an anti-dependency takes what was read for the initial version,
-// and somebody wrote the same.
-func (t teller) maybeInitial(e verdict.Edge) bool {
-	if len(t.v.Cases) == 0 || e.Type != verdict.RW || e.Why != verdict.ByInitial {
-		return false
-	}
-	f := t.readNotOf(e.From, e.Key, e.To)
-	return f.known && !f.own && len(t.writersOf(f.op, e.From)) > 0
-}
-
-// initialElsewhere tells whether a case takes what was read for the initial version, though
-// somebody wrote the same: then that it is somebody's is only supposed, too.
-func (t teller) initialElsewhere(reader verdict.TxnID, read fact) bool {
-	return slices.ContainsFunc(slices.Concat(t.v.Cases...), func(e verdict.Edge) bool {
-		return e.From == reader && e.Key == read.key && t.maybeInitial(e) &&
-			t.readNotOf(reader, e.Key, e.To).op.Value == read.op.Value
-	})
-}
-
-// source is who wrote the version that an anti-dependency's reader read: as the
-// cycle supposes, or the only one who can have.
-func (t teller) source(c []verdict.Edge, e verdict.Edge) (verdict.TxnID, bool) {
-	if w, ok := supposed(c, e.From, e.Key); ok {
-		return w.From, true
-	}
-	op, ok := t.choiceOf(e.From, e.Key)
-	if !ok {
-		return 0, false
-	}
-	if es, isList := list.Elements(op.Value); isList && len(es) > 0 {
-		return t.writer(fact{key: e.Key, op: op, known: true})
-	}
-	ws := t.writersOf(op, e.From)
-	if len(ws) != 1 {
-		return 0, false
-	}
-	return ws[0], true
-}
-
 // before is the answer that one write came before another. Updates of a version
 // that was read follow it at once (from snapshot isolation up), so that the
 // order of two runs of these is one question.
-func (t teller) before(key string, first, second verdict.TxnID) (answer, bool) {
-	a, b := t.runOf(key, first), t.runOf(key, second)
+func (g *grower) before(key string, first, second verdict.TxnID) (answer, bool) {
+	a, b := g.runOf(key, first), g.runOf(key, second)
 	if a == b {
 		return answer{}, false
 	}
 	q := question{key: key, reader: verdict.NoTxn, a: min(a, b), b: max(a, b)}
 	if a != first || b != second {
-		t.runs[q] = true
+		g.runs[q] = true
 	}
 	return answer{q, a}, true
 }
@@ -265,34 +194,10 @@ func (t teller) before(key string, first, second verdict.TxnID) (answer, bool) {
 // runMax bounds how far a run of updates is followed.
 const runMax = 100
 
-// hasRuns tells whether the level has the rule that updates follow each other
-// without a gap.
-func (t teller) hasRuns() bool { return t.v.Level.Implies(verdict.SI) || t.v.Level == verdict.LIN }
-
-// runOf is the transaction with which the run of updates of key that id is part
-// of begins.
-func (t teller) runOf(key string, id verdict.TxnID) verdict.TxnID {
-	if !t.hasRuns() {
-		return id
-	}
-	for range runMax {
-		op, ok := t.choiceOf(id, key)
-		if !ok || !t.written(id, key).known {
-			return id
-		}
-		ws := t.writersOf(op, id)
-		if len(ws) != 1 {
-			return id
-		}
-		id = ws[0]
-	}
-	return id
-}
-
 // branches tells a tree.
 func (t teller) branches(w *writer, depth int, n node) {
 	if len(n.branches) == 0 {
-		t.steps(w, depth, n.cycle, 0)
+		t.steps(w, depth, n.cycle, 0, true)
 		w.line(depth, "so %s would have to come before itself: a contradiction.", t.first(n.cycle))
 		return
 	}
@@ -304,28 +209,25 @@ func (t teller) branches(w *writer, depth int, n node) {
 		case i == 0:
 			start = "Either"
 		}
-		w.line(depth, "%s %s:", start, t.supposition(b.answer))
+		w.line(depth, "%s %s:", start, t.supposition(b))
 		t.branches(w, depth+1, b.next)
 	}
 }
 
 // supposition is an answer in words.
-func (t teller) supposition(a answer) string {
-	if a.reader != verdict.NoTxn {
-		return fmt.Sprintf("%s wrote the %v that %s read", t.txn(a.who), t.readFrom(a.reader, a.key, a.who), t.txn(a.reader))
+func (t teller) supposition(b branch) string {
+	if b.reader != verdict.NoTxn {
+		return t.say("$from wrote the $read that $to read", verdict.Edge{From: b.who, To: b.reader, Key: b.key})
 	}
-	first, second := a.a, a.b
-	if a.who == a.b {
-		first, second = a.b, a.a
+	e := verdict.Edge{From: b.a, To: b.b, Key: b.key}
+	if b.who == b.b {
+		e.From, e.To = b.b, b.a
 	}
-	f, s := t.written(first, a.key), t.written(second, a.key)
-	if !f.known || !s.known {
-		return fmt.Sprintf("%s wrote %s before %s", t.txn(first), text.Name(a.key), t.txn(second))
+	if !t.written(e.From, e.Key).known || !t.written(e.To, e.Key).known {
+		return t.say("$from wrote $key before $to", e)
 	}
-	words := fmt.Sprintf("%s %s before %s %s", t.txn(first), f.did(), t.txn(second), s.did())
-	if t.runs[a.question] {
-		words += fmt.Sprintf(" (updates of %s follow each other without a gap there, so the order of one is that of all)",
-			text.Name(a.key))
+	if b.runs {
+		return t.say("$from $did before $to $then", e) + oneRun(e.Key)
 	}
-	return words
+	return t.say("$from $did before $to $then", e)
 }

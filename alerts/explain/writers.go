@@ -6,7 +6,6 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -56,7 +55,7 @@ func candidate(c []verdict.Edge, read verdict.Edge) (verdict.TxnID, bool) {
 }
 
 // eliminated tells of a read whose other possible writers are ruled out.
-func (t teller) eliminated(e verdict.Edge, from, to string) string {
+func (t teller) eliminated(e verdict.Edge) string {
 	ids := []verdict.TxnID{e.From}
 	for _, c := range e.Others {
 		if w, ok := candidate(c, e); ok && !slices.Contains(ids, w) {
@@ -64,12 +63,10 @@ func (t teller) eliminated(e verdict.Edge, from, to string) string {
 		}
 	}
 	slices.Sort(ids)
-	f := t.readFrom(e.To, e.Key, e.From)
 	if len(ids) < 2 {
-		return fmt.Sprintf("%s read %v, which several transactions wrote, but only %s can have been the one", to, f, from)
+		return t.say("$to read $read, which several transactions wrote, but only $from can have been the one", e)
 	}
-	return fmt.Sprintf("%s read %v, which %s may have written; only %s can have been the one", to, f, t.names(ids, "or"),
-		from)
+	return t.say("$to read $read, which ", e) + t.names(ids, "or") + t.say(" may have written; only $from can have been the one", e)
 }
 
 // elimination tells why the other writers of a read are ruled out, one by one.
@@ -88,25 +85,19 @@ func (t teller) elimination(w *writer, depth int, e verdict.Edge, reasons int) {
 			who = t.txn(id)
 		}
 		w.line(depth, "If it were %s:", who)
-		t.steps(w, depth+1, c, reasons+1)
+		t.steps(w, depth+1, c, reasons+1, true)
 		w.line(depth, "which leads back to %s: a contradiction.", t.first(c))
 	}
 	w.line(depth, "So it was %s.", t.txn(e.From))
 }
 
-// outcomes tells, of the transactions of some cycles whose outcome was never
+// outcomes tells, of some transactions and those of some cycles whose outcome was never
 // learned, how it is known that they took effect.
-func (t teller) outcomes(w *writer, cycles ...[]verdict.Edge) {
-	var ids []verdict.TxnID
-	for _, c := range cycles {
-		for _, e := range c {
-			ids = append(ids, e.From, e.To)
-		}
+func (t teller) outcomes(w *writer, ids []verdict.TxnID, cycles ...[]verdict.Edge) {
+	ids = slices.Clone(ids)
+	for _, e := range slices.Concat(cycles...) {
+		ids = append(ids, e.From, e.To)
 	}
-	t.outcomesOf(w, ids, cycles)
-}
-
-func (t teller) outcomesOf(w *writer, ids []verdict.TxnID, cycles [][]verdict.Edge) {
 	told := map[verdict.TxnID]bool{}
 	for _, id := range ids {
 		r, ok := t.record(id)
@@ -117,52 +108,11 @@ func (t teller) outcomesOf(w *writer, ids []verdict.TxnID, cycles [][]verdict.Ed
 			w.line(0, "There are more whose outcome was never learned.")
 			return
 		}
-		w.line(0, "%s", t.outcome(id, cycles))
-	}
-}
-
-func (t teller) outcome(id verdict.TxnID, cycles [][]verdict.Edge) string {
-	who := t.txn(id)
-	for _, c := range cycles {
-		for _, e := range c {
-			if e.Type == verdict.WR && e.From == id && e.Why != verdict.ByCase {
-				return fmt.Sprintf("The outcome of %s was never learned, but %s read its write of %s, so it took effect.", who,
-					t.txn(e.To), text.Name(e.Key))
-			}
+		if reader, key, ok := t.effect(id, cycles); ok {
+			w.line(0, "The outcome of %s was never learned, but %s read its write of %s, so it took effect.", t.txn(id),
+				t.txn(reader), text.Name(key))
+		} else {
+			w.line(0, "The outcome of %s was never learned; it took effect if somebody read its write.", t.txn(id))
 		}
 	}
-	if reader, key, ok := t.onlyWriter(id); ok {
-		return fmt.Sprintf("The outcome of %s was never learned, but %s read its write of %s, so it took effect.", who,
-			t.txn(reader), text.Name(key))
-	}
-	return fmt.Sprintf("The outcome of %s was never learned; it took effect if somebody read its write.", who)
-}
-
-// onlyWriter finds a read, in the evidence, of something that nobody else there
-// wrote.
-func (t teller) onlyWriter(id verdict.TxnID) (verdict.TxnID, string, bool) {
-	w, _ := t.record(id)
-	for _, other := range t.v.Evidence {
-		r, ok := t.record(other)
-		if !ok || other == id || r.Status != record.Committed {
-			continue
-		}
-		for _, op := range r.Ops {
-			if name.Shows(op, w) && slices.Equal(t.writersOf(op, other), []verdict.TxnID{id}) {
-				return other, op.Key, true
-			}
-		}
-	}
-	return 0, "", false
-}
-
-// writersOf are the transactions of the violation, other than the reader, that
-// a read may be of, sorted: those whose last write of the key it returned, or
-// who appended the last element of the list, and who may have committed.
-func (t teller) writersOf(read record.Op, reader verdict.TxnID) []verdict.TxnID {
-	ids := t.writers.Of(read, reader)
-	if es, ok := list.Elements(read.Value); ok && len(es) > 0 {
-		ids = append(ids, t.writers.Of(record.Op{Kind: record.Append, Key: read.Key, Value: es[len(es)-1]}, reader)...)
-	}
-	return ids
 }
