@@ -3,14 +3,18 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
@@ -75,4 +79,24 @@ func TestFailing(t *testing.T) {
 			t.Errorf("after a batch of partition %d: works %v, want %v", step.batch, works, step.works)
 		}
 	}
+}
+
+// TestSilentPipe: what came last through a pipe of this process, as records of a proxy and a canary do, is judged though
+// nothing follows.
+func TestSilentPipe(t *testing.T) {
+	t.Parallel()
+	c, st := testConfig(nil), newMemStore()
+	c.Source = config.Source{Stdin: &config.Stdin{}}
+	var lines []byte
+	for _, x := range lostUpdate(1, time.Now().UnixNano()) {
+		lines = append(codec.AppendJSON(lines, &x), '\n')
+	}
+	in, feed := io.Pipe()
+	defer feed.Close()
+	r := start(t, c, st, false, func(a *App) { a.stdin = in })
+	if _, err := feed.Write(lines); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is found", func() bool { return len(st.ids()) == 1 })
+	r.stop(t)
 }

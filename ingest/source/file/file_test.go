@@ -346,18 +346,25 @@ func TestReadEndsWithItsContextAndClose(t *testing.T) {
 	}
 }
 
-// While a pipe is silent the stream says again and again that there is nothing more, as a source has to; and
-// nothing else than what came is told.
+// While a pipe is silent, of the system or of this process, the stream says again and again that there is nothing more,
+// as a source has to; and nothing else than what came is told.
 func TestSilentPipeIsReadToItsEnd(t *testing.T) {
-	r, w, err := os.Pipe()
+	file, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer file.Close()
+	readsSilentPipe(t, file, to)
+	r, w := io.Pipe()
+	readsSilentPipe(t, r, w)
+}
+
+func readsSilentPipe(t *testing.T, r io.Reader, w io.WriteCloser) {
+	t.Helper()
 	s := NewStream(Stdin, r, 0)
 	defer s.Close()
 	for i, line := range []string{"a\n", "bb\n", "half"} {
-		if _, err := w.WriteString(line); err != nil {
+		if _, err := io.WriteString(w, line); err != nil {
 			t.Fatal(err)
 		}
 		var got []string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/isowatch/isowatch/ingest/source"
 )
@@ -17,8 +18,9 @@ const Stdin = "-"
 // same bytes again after a restart feeds records whose ids are known.
 type Stream struct {
 	lines lines
-	ch    chan []byte // what was read, nil: nothing more is there; closed at the end
-	err   error       // why it ended; set before ch is closed
+	waits func(time.Duration) bool // waitsOn
+	ch    chan []byte              // what was read, nil: nothing more is there; closed at the end
+	err   error                    // why it ended; set before ch is closed
 	done  bool
 
 	closing sync.Once
@@ -30,13 +32,14 @@ var _ source.Source = (*Stream)(nil)
 // NewStream reads r, which is called name in messages. messageMax is as in
 // Options. r is read ahead by one chunk of 256 KiB, in a goroutine that ends
 // with r, or with the Read of r under way when the stream is closed: a read from
-// a terminal can't be cut short. That nothing more is there is told where the system can tell: of files,
-// which pipes and terminals are, on Unix.
+// a terminal can't be cut short. That nothing more is there the system tells of files, which pipes and terminals are,
+// on Unix; else a Read of r that takes long does.
 func NewStream(name string, r io.Reader, messageMax int) *Stream {
 	if messageMax <= 0 {
 		messageMax = MessageMaxDefault
 	}
-	s := &Stream{lines: lines{name: name, max: messageMax}, ch: make(chan []byte), closed: make(chan struct{})}
+	s := &Stream{lines: lines{name: name, max: messageMax}, waits: waitsOn(r), ch: make(chan []byte),
+		closed: make(chan struct{})}
 	go s.pump(r)
 	return s
 }
@@ -45,10 +48,9 @@ func NewStream(name string, r io.Reader, messageMax int) *Stream {
 // at, the other is filled.
 func (s *Stream) pump(r io.Reader) {
 	defer close(s.ch)
-	waits := waitsOn(r)
 	bufs := [2][]byte{make([]byte, chunk), make([]byte, chunk)}
 	for i := 0; ; i ^= 1 {
-		for waits != nil && waits(pollDefault) {
+		for s.waits != nil && s.waits(pollDefault) {
 			select {
 			case s.ch <- nil:
 			case <-s.closed:
@@ -88,7 +90,13 @@ func (s *Stream) Read(ctx context.Context) (source.Batch, error) {
 		default:
 		}
 		var messages []source.Message
+		var silent <-chan time.Time
+		if s.waits == nil {
+			silent = time.After(pollDefault)
+		}
 		select {
+		case <-silent:
+			return source.Batch{Next: s.lines.next(), CaughtUp: true}, nil
 		case b, ok := <-s.ch:
 			if ok && b == nil {
 				return source.Batch{Next: s.lines.next(), CaughtUp: true}, nil
