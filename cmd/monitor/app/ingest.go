@@ -53,7 +53,7 @@ type ingest struct {
 	next, replayed uint64
 	workers        map[string]*worker
 	order          []*worker       // by name
-	group          *errgroup.Group // of the workers, and of those who refill their queues
+	group          *errgroup.Group // of the workers
 	working        context.Context // ends when one of the group fails: all is given up
 	going          context.Context // ends then, and when somebody asks to stop: nothing new is begun
 	behind         atomic.Int64    // histories that have not worked off yet what the run before had written

@@ -1,7 +1,7 @@
 package app
 
 import (
-	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -280,8 +280,9 @@ func TestQueue(t *testing.T) {
 			t.Errorf("step %d: taken %v, want %v", i, got, s.ok)
 		}
 	}
-	if got, ok := q.pop(t.Context()); !ok || got != e[0] {
-		t.Errorf("got %v", got)
+	nothing := func(number uint64) (queued, error) { return queued{}, fmt.Errorf("entry %d is not left", number) }
+	if got, err := q.pop(t.Context(), nothing); err != nil || got != e[0] {
+		t.Errorf("got %v, %v", got, err)
 	}
 	for i, records := range []int{4, 4, 2, 1} {
 		if got, want := q.offer(queued{e[i], records, 1}), i < 3; got != want {
@@ -296,95 +297,78 @@ func TestQueue(t *testing.T) {
 	if fill := q.fill(); fill != 1 {
 		t.Errorf("a full queue is full to %v", fill)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if !q.leave(queued{e[3], 3, 1}) || q.leave(queued{e[4], 2, 1}) {
-		t.Error("not the first alone is left first")
-	}
+	q.leave(queued{e[3], 3, 1})
+	q.leave(queued{e[4], 2, 1})
 	if records, bytes := q.backlog(); records != 5 || bytes != 12 {
 		t.Errorf("%d records, %d bytes are left", records, bytes)
 	}
-	if err := q.refill(ctx, queued{e[3], 3, 1}); err == nil {
-		t.Error("more is filled in than fits")
-	}
 	q.close()
 	for i := range 3 {
-		if got, ok := q.pop(t.Context()); !ok || got != e[i] {
-			t.Errorf("got %v, want entry %d", got, i)
+		if got, err := q.pop(t.Context(), nothing); err != nil || got != e[i] {
+			t.Errorf("got %v, %v, want entry %d", got, err, i)
 		}
 	}
 	if q.offer(queued{e[5], 0, 0}) {
 		t.Error("what comes later is taken before what is left")
 	}
-	if _, ok, closed := q.take(); ok || closed {
+	if _, left, closed := q.take(); left != e[3].number || closed {
 		t.Error("the queue ends before what is left")
 	}
+	if got, err := q.pop(t.Context(), nothing); err == nil {
+		t.Errorf("got %v, which can't be read", got)
+	}
 	for i := 3; i < 5; i++ {
-		if n := q.next(); n != e[i].number {
-			t.Errorf("entry %d is next of what is left, want %d", n, e[i].number)
-		}
-		if err := q.refill(t.Context(), queued{e[i], 6 - i, 1}); err != nil {
-			t.Fatal(err)
-		}
-		if got, ok := q.pop(t.Context()); !ok || got != e[i] {
-			t.Errorf("got %v, want entry %d", got, i)
+		got, err := q.pop(t.Context(), func(number uint64) (queued, error) {
+			if number != e[i].number {
+				t.Errorf("entry %d is next of what is left, want %d", number, e[i].number)
+			}
+			return queued{e[i], 6 - i, 1}, nil
+		})
+		if err != nil || got != e[i] {
+			t.Errorf("got %v, %v, want entry %d", got, err, i)
 		}
 	}
-	if records, bytes := q.backlog(); q.next() != 0 || records != 0 || bytes != 0 {
-		t.Errorf("entry %d, %d records, %d bytes are left", q.next(), records, bytes)
+	if records, bytes := q.backlog(); records != 0 || bytes != 0 {
+		t.Errorf("%d records, %d bytes are left", records, bytes)
 	}
-	if got, ok := q.pop(t.Context()); ok {
-		t.Errorf("got %v from an empty queue", got)
+	if got, err := q.pop(t.Context(), nothing); got != nil || err != nil {
+		t.Errorf("got %v, %v from an empty queue", got, err)
 	}
 }
 
-// TestNothingIsPassedOver: however the steps of who reads, who refills and who judges fall,
-// every entry comes out, once and in order, and one at most refills.
+// TestNothingIsPassedOver: however the steps of who reads and who judges fall, every entry comes out, once and in order.
 func TestNothingIsPassedOver(t *testing.T) {
 	const entries = 40
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		q := newQueue(1+rng.IntN(4), newPool(1))
 		entry := func(number uint64) queued { return queued{&entry{number: number, size: 1}, 1, 1} }
-		var refills []uint64 // who refills, each by what it is about to put in; 0: it asks what is next
-		read, judged := uint64(0), uint64(0)
+		read, judged, loading := uint64(0), uint64(0), uint64(0)
 		for judged < entries {
-			switch rng.IntN(3) {
-			case 0:
-				if read == entries {
-					break
+			if read < entries && rng.IntN(2) == 0 {
+				if read++; !q.offer(entry(read)) {
+					q.leave(entry(read))
 				}
-				if read++; !q.offer(entry(read)) && q.leave(entry(read)) {
-					refills = append(refills, 0)
-				}
-			case 1:
-				if len(refills) == 0 {
-					break
-				}
-				i := rng.IntN(len(refills))
-				switch number := refills[i]; {
-				case number == 0:
-					if refills[i] = q.next(); refills[i] == 0 {
-						refills = slices.Delete(refills, i, i+1)
-					}
-				case q.took(entry(number)):
-					refills[i] = 0
-				}
-			case 2:
-				e, ok, _ := q.take()
-				if !ok {
-					if read == entries && len(refills) == 0 {
+				continue
+			}
+			if loading == 0 {
+				e, left, _ := q.take()
+				if loading = left; e == nil {
+					if read == entries && left == 0 {
 						t.Fatalf("seed %d: the queue ends behind entry %d of %d", seed, judged, entries)
 					}
-					break
+					continue
 				}
 				if judged++; e.number != judged {
 					t.Fatalf("seed %d: entry %d comes out, want %d", seed, e.number, judged)
 				}
+				continue
 			}
-			if len(refills) > 1 {
-				t.Fatalf("seed %d: at entry %d, %d refill the queue", seed, read, len(refills))
+			if judged++; loading != judged {
+				t.Fatalf("seed %d: entry %d comes out of the journal, want %d", seed, loading, judged)
 			}
+			q.took(entry(loading))
+			loading = 0
 		}
 		if records, bytes := q.backlog(); records != 0 || bytes != 0 {
 			t.Fatalf("seed %d: %d records of %d bytes are left", seed, records, bytes)

@@ -64,7 +64,7 @@ type queued struct {
 // queue holds the entries that wait for one history: the ingest offers, the
 // history's worker pops. It is bounded in records of that history, in entries, and in
 // bytes together with others. What it has no room for may be left in the journal, and
-// everything after it is too until the queue was filled with it again: entries are
+// everything after it is too until the worker has taken it from there: entries are
 // popped in their order.
 type queue struct {
 	recordsMax int
@@ -82,19 +82,14 @@ type queue struct {
 	left, last  uint64
 	leftRecords int
 	leftBytes   int64
-	// refilling: somebody fills the queue with what is left. It is one at a time, from
-	// the leave that says so to the next that finds nothing: two would both put in the
-	// same entry, and the one after it would be passed over.
-	refilling bool
 
-	// Each holds one: something came, something went, less is left in the journal. Who
-	// fills the queue waits for room: the ingest, or refill as long as anything is left.
-	came, went, less chan struct{}
+	// Each holds one: something came, something went. Who waits for room is the ingest.
+	came, went chan struct{}
 }
 
 func newQueue(records int, p *pool) *queue {
 	return &queue{recordsMax: records, entriesMax: queueEntriesMax, pool: p,
-		came: make(chan struct{}, 1), went: make(chan struct{}, 1), less: make(chan struct{}, 1)}
+		came: make(chan struct{}, 1), went: make(chan struct{}, 1)}
 }
 
 // offer puts x into the queue if it fits and nothing before it is left.
@@ -118,9 +113,8 @@ func (q *queue) put(x queued) bool {
 	return true
 }
 
-// leave leaves x in the journal; it tells whether the caller has to have the queue
-// refilled, as nobody does that: see next.
-func (q *queue) leave(x queued) bool {
+// leave leaves x, which is in the journal, there.
+func (q *queue) leave(x queued) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.left == 0 {
@@ -129,18 +123,7 @@ func (q *queue) leave(x queued) bool {
 	q.last = x.entry.number
 	q.leftRecords += x.records
 	q.leftBytes += x.entry.size
-	begin := !q.refilling
-	q.refilling = true
-	return begin
-}
-
-// next is the first of the entries that are left, for who refills the queue; 0: none
-// is, and who asked has ended doing so.
-func (q *queue) next() uint64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.refilling = q.left > 0
-	return q.left
+	wait.Signal(q.came)
 }
 
 // backlog is what is left in the journal.
@@ -150,70 +133,40 @@ func (q *queue) backlog() (records int, bytes int64) {
 	return q.leftRecords, q.leftBytes
 }
 
-// refill puts x, the first of what is left, into the queue when it fits; the error is
-// ctx's.
-func (q *queue) refill(ctx context.Context, x queued) error {
-	for !q.took(x) {
-		select {
-		case <-q.went:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// took is one attempt of refill.
-func (q *queue) took(x queued) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.put(x) {
-		return false
-	}
-	q.leftRecords -= x.records
-	q.leftBytes -= x.entry.size
-	if q.left++; q.left > q.last {
-		q.left = 0
-	}
-	wait.Signal(q.less)
-	return true
-}
-
-// room is what to wait for before another offer: room in the queue, or that less is
-// left.
-func (q *queue) room() <-chan struct{} {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.left > 0 {
-		return q.less
-	}
-	return q.went
-}
-
-// pop waits for the next entry; false when the queue is closed and empty, or ctx
-// has ended.
-func (q *queue) pop(ctx context.Context) (*entry, bool) {
+// pop waits for the next entry, which load takes from the journal where it was left there. It is nil when the queue
+// is closed and nothing waits, or ctx has ended; the error is load's.
+func (q *queue) pop(ctx context.Context, load func(number uint64) (queued, error)) (*entry, error) {
 	for ctx.Err() == nil {
-		e, ok, closed := q.take()
-		if ok {
-			return e, true
-		}
-		if closed {
-			return nil, false
+		e, left, closed := q.take()
+		switch {
+		case e != nil || closed:
+			return e, nil
+		case left > 0:
+			x, err := load(left)
+			switch {
+			case ctx.Err() != nil: // a stop: it is left to the next run
+				return nil, nil
+			case err != nil:
+				return nil, err
+			}
+			q.took(x)
+			return x.entry, nil
 		}
 		select {
 		case <-q.came:
 		case <-ctx.Done():
 		}
 	}
-	return nil, false
+	return nil, nil
 }
 
-func (q *queue) take() (e *entry, ok, closed bool) {
+// take is the next entry of the queue, or, if that is empty, the number of the first that is left in the journal, if any
+// is, and whether nothing more comes.
+func (q *queue) take() (e *entry, left uint64, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.from == len(q.items) {
-		return nil, false, q.closed && q.left == 0
+		return nil, q.left, q.closed && q.left == 0
 	}
 	x := q.items[q.from]
 	q.items[q.from] = queued{}
@@ -226,7 +179,19 @@ func (q *queue) take() (e *entry, ok, closed bool) {
 	q.pool.grow(q.bytes, q.bytes-x.bytes, true)
 	q.bytes -= x.bytes
 	wait.Signal(q.went)
-	return x.entry, true, false
+	return x.entry, 0, false
+}
+
+// took says that x, the first entry that was left in the journal, was taken from there.
+func (q *queue) took(x queued) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.leftRecords -= x.records
+	q.leftBytes -= x.entry.size
+	if q.left++; q.left > q.last {
+		q.left = 0
+	}
+	wait.Signal(q.went)
 }
 
 // close says that nothing more will be pushed.
@@ -258,8 +223,8 @@ func (q *queue) fill() float64 {
 }
 
 // A history that can't keep up must not hold up the others. What its queue has no room
-// for stays in the journal, where every entry is before any history gets it, and the
-// queue is filled from there as it empties. So the ingest waits only
+// for stays in the journal, where every entry is before any history gets it, and its
+// worker takes it from there. So the ingest waits only
 //
 //   - where there is no journal (standard input), or what is read is not in it, as the
 //     disk is full;
@@ -298,15 +263,8 @@ func (in *ingest) leaves(w *worker, x queued) bool {
 		in.log.Warn().Str("db", w.db).Msg("the history's queue is full: what more comes for it waits in the journal, and " +
 			"its alerts are late; more of this is counted")
 	}
-	in.later(w, x)
+	w.queue.leave(x)
 	return true
-}
-
-// later leaves an entry that is in the journal there, until the history has room for it.
-func (in *ingest) later(w *worker, x queued) {
-	if w.queue.leave(x) {
-		in.group.Go(func() error { return in.refill(w) })
-	}
 }
 
 // backlogMax is how many bytes a history may leave in the journal.
@@ -317,28 +275,20 @@ func (in *ingest) backlogMax() int64 {
 	return int64(in.cfg.Store.MaxBytes) / backlogShare
 }
 
-// refill fills a history's queue with what was left in the journal, until nothing is.
-func (in *ingest) refill(w *worker) error {
-	for number := w.queue.next(); number > 0; number = w.queue.next() {
-		x, ok, err := in.keeper.Entry(in.going, number)
-		if in.going.Err() != nil {
-			return nil //nolint:nilerr // a stop, which is not an error: the next run goes on with it
-		}
-		if err != nil {
-			return fmt.Errorf("store %s: %w", in.cfg.Store.Path, err)
-		}
-		if !ok {
-			return damaged(fmt.Errorf("the journal has no entry %d", number))
-		}
-		e, err := parseEntry(number, x.Data)
-		if err != nil {
-			return damaged(err)
-		}
-		if w.queue.refill(in.going, e.queued(shares(e)[w.db])) != nil {
-			return nil //nolint:nilerr // as above: it gives nothing back but the end of in.going
-		}
+// left is an entry that was left in the journal.
+func (w *worker) left(number uint64) (queued, error) {
+	x, ok, err := w.keeper.Entry(w.going, number)
+	switch {
+	case err != nil:
+		return queued{}, fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
+	case !ok:
+		return queued{}, damaged(fmt.Errorf("the journal has no entry %d", number))
 	}
-	return nil
+	e, err := parseEntry(number, x.Data)
+	if err != nil {
+		return queued{}, damaged(err)
+	}
+	return e.queued(shares(e)[w.db]), nil
 }
 
 // await waits until an entry fits into the history's queue, or may be left in the
@@ -364,7 +314,7 @@ func (in *ingest) await(w *worker, x queued) error {
 	defer again.Stop()
 	for !w.queue.offer(x) && !in.leaves(w, x) {
 		select {
-		case <-w.queue.room():
+		case <-w.queue.went:
 		case <-again.C:
 			in.show() // what waits is told also while it does
 		case <-in.going.Done():

@@ -207,7 +207,7 @@ func TestReplay(t *testing.T) {
 	for i, want := range [][]uint64{{1, 2, 3, 4}, {3, 4}, {}} {
 		q := in.order[i].queue
 		got := []uint64{}
-		for e, ok, _ := q.take(); ok; e, ok, _ = q.take() {
+		for e, _, _ := q.take(); e != nil; e, _, _ = q.take() {
 			got = append(got, e.number)
 		}
 		if !slices.Equal(got, want) {

@@ -343,7 +343,7 @@ func (in *ingest) replay(e *entry) error {
 			continue
 		}
 		if x := e.queued(mine[w.db]); !w.queue.offer(x) {
-			in.later(w, x)
+			w.queue.leave(x)
 		}
 	}
 	return nil

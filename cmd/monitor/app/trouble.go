@@ -232,6 +232,7 @@ func (a *App) Failed(node, why string) { a.metrics.workFailed.WithLabelValues(no
 func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func(life.Condition)) {
 	waits, _ := w.queue.length()
 	left, _ := w.queue.backlog()
+	waits += left
 	consumed, lag := w.consumed.Load(), w.lag.Load()
 	tr := &t.trouble
 	last := tr.seen[w.db]

@@ -148,8 +148,11 @@ func (w *worker) runAll(ctx context.Context, end func() bool) error {
 	w.arrive()
 	for {
 		w.beat.rest()
-		e, ok := w.queue.pop(w.going)
-		if !ok {
+		e, err := w.queue.pop(w.going, w.left)
+		if err != nil {
+			return err
+		}
+		if e == nil {
 			break
 		}
 		if err := w.take(ctx, e); err != nil {
