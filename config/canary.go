@@ -12,25 +12,49 @@ import (
 
 // Canary is a database that monitor canary works on, and how. It takes the place of a source.
 type Canary struct {
-	Targets         []Address     `yaml:"targets" help:"Addresses of the nodes that take writes, as URLs: postgres://user@host:port/database, mysql://user@host:port/, sqlite:///folder/canary.db, badger:///folder/canary."`
-	Replicas        []Address     `yaml:"replicas" help:"Addresses of the nodes that are only read."`
-	PasswordFile    string        `yaml:"password_file" help:"The file that holds the account's password, for addresses with a user and without one, and for Redis; an end of line at its end is not part of it."`
-	Isolation       string        `yaml:"isolation" help:"The isolation level that transactions ask the database for, by the database's name with hyphens, such as repeatable-read. Empty: the one that docs/canary.md names first, whatever the server's settings say."`
-	SessionSettings string        `yaml:"session_settings" help:"Settings that the sessions that write take in turn: name=value, a comma before the next setting of the same session, a semicolon before the next session's, as in synchronous_commit=remote_apply;synchronous_commit=off."`
-	Workloads       []string      `yaml:"workloads" help:"What transactions do; one after the other, each for a group of keys: names that monitor canary --help lists."`
-	Sessions        int           `yaml:"sessions" help:"How many sessions are at work, spread over the nodes, with a connection to each that it uses. On a replica a session only reads."`
-	Access          string        `yaml:"access" of:"pinned split wander" help:"Which nodes a session uses, as applications do: pinned, one alone; split, one to write and another to read; wander, each transaction on any of them. A session's transactions are in its order wherever they run, as for whoever uses the application."`
-	Rate            int           `yaml:"rate" help:"How many transactions a second are begun at most, by all sessions together. 0: as many as the database takes."`
-	Pause           time.Duration `yaml:"pause" help:"The mean of the pauses between a transaction's operations, which make transactions overlap."`
-	Keys            int           `yaml:"keys" help:"How many keys a group has: few make transactions collide."`
-	Distribution    string        `yaml:"distribution" of:"uniform zipf hotspot" help:"How popular the keys of a group are: uniform, zipf, hotspot (four in five operations go to one key in five)."`
-	Operations      int           `yaml:"operations" help:"How many operations a transaction has, at most for append; mini-transactions and lwt have their own number."`
-	Group           int           `yaml:"group" help:"After how many transactions a new group of keys is used; the old one is read once more and removed, so that tables stay small."`
-	LagMax          time.Duration `yaml:"lag_max" help:"An operational alert is raised, and an event kept, when what a replica shows is older. 0: never."`
-	StopIf          StopIf        `yaml:"stop_if"`
-	Publish         *CanaryTopic  `yaml:"publish"`
-	Faults          CanaryFaults  `yaml:"faults"`
-	AllowSuperuser  bool          `yaml:"allow_superuser" help:"Whether the account may be one that may do anything."`
+	// Addresses of the nodes that take writes, as URLs: postgres://user@host:port/database, mysql://user@host:port/,
+	// sqlite:///folder/canary.db, badger:///folder/canary.
+	Targets []Address `yaml:"targets"`
+	// Addresses of the nodes that are only read.
+	Replicas []Address `yaml:"replicas"`
+	// The file that holds the account's password, for addresses with a user and without one, and for Redis; an end of
+	// line at its end is not part of it.
+	PasswordFile string `yaml:"password_file"`
+	// The isolation level that transactions ask the database for, by the database's name with hyphens, such as
+	// repeatable-read. Empty: the one that docs/canary.md names first, whatever the server's settings say.
+	Isolation string `yaml:"isolation"`
+	// Settings that the sessions that write take in turn: name=value, a comma before the next setting of the same
+	// session, a semicolon before the next session's, as in synchronous_commit=remote_apply;synchronous_commit=off.
+	SessionSettings string `yaml:"session_settings"`
+	// What transactions do; one after the other, each for a group of keys: names that monitor canary --help lists.
+	Workloads []string `yaml:"workloads"`
+	// How many sessions are at work, spread over the nodes, with a connection to each that it uses. On a replica a
+	// session only reads.
+	Sessions int `yaml:"sessions"`
+	// Which nodes a session uses, as applications do: pinned, one alone; split, one to write and another to read;
+	// wander, each transaction on any of them. A session's transactions are in its order wherever they run, as for
+	// whoever uses the application.
+	Access string `yaml:"access" of:"pinned split wander"`
+	// How many transactions a second are begun at most, by all sessions together. 0: as many as the database takes.
+	Rate int `yaml:"rate"`
+	// The mean of the pauses between a transaction's operations, which make transactions overlap.
+	Pause time.Duration `yaml:"pause"`
+	// How many keys a group has: few make transactions collide.
+	Keys int `yaml:"keys"`
+	// How popular the keys of a group are: uniform, zipf, hotspot (four in five operations go to one key in five).
+	Distribution string `yaml:"distribution" of:"uniform zipf hotspot"`
+	// How many operations a transaction has, at most for append; mini-transactions and lwt have their own number.
+	Operations int `yaml:"operations"`
+	// After how many transactions a new group of keys is used; the old one is read once more and removed, so that
+	// tables stay small.
+	Group int `yaml:"group"`
+	// An operational alert is raised, and an event kept, when what a replica shows is older. 0: never.
+	LagMax  time.Duration `yaml:"lag_max"`
+	StopIf  StopIf        `yaml:"stop_if"`
+	Publish *CanaryTopic  `yaml:"publish"`
+	Faults  CanaryFaults  `yaml:"faults"`
+	// Whether the account may be one that may do anything.
+	AllowSuperuser bool `yaml:"allow_superuser"`
 
 	// Password is the contents of PasswordFile, read by Load.
 	Password Secret `yaml:"-"`
@@ -38,31 +62,44 @@ type Canary struct {
 
 // StopIf is when a canary stops by itself, as it or what it works on is in trouble.
 type StopIf struct {
-	Errors int           `yaml:"errors" help:"How many in a hundred transactions and attempts to connect may fail, other than by a conflict or a deadlock; with more the canary stops: with an operational alert that says why, and exit status 4. 0: it goes on whatever fails."`
-	P99    time.Duration `yaml:"p99" help:"It stops likewise when more than one transaction in a hundred takes longer. 0: however long they take."`
-	For    time.Duration `yaml:"for" help:"How long that has to last."`
+	// How many in a hundred transactions and attempts to connect may fail, other than by a conflict or a deadlock;
+	// with more the canary stops: with an operational alert that says why, and exit status 4. 0: it goes on whatever
+	// fails.
+	Errors int `yaml:"errors"`
+	// It stops likewise when more than one transaction in a hundred takes longer. 0: however long they take.
+	P99 time.Duration `yaml:"p99"`
+	// How long that has to last.
+	For time.Duration `yaml:"for"`
 }
 
 // CanaryTopic is a topic that the records are sent to, instead of being checked by the canary itself.
 type CanaryTopic struct {
-	Brokers []string `yaml:"brokers" help:"Addresses to start from, host:port."`
-	Topic   string   `yaml:"topic" help:"The topic that the records are sent to, instead of being checked here. It must exist."`
-	TLS     *TLS     `yaml:"tls"`
-	SASL    *SASL    `yaml:"sasl"`
+	// Addresses to start from, host:port.
+	Brokers []string `yaml:"brokers"`
+	// The topic that the records are sent to, instead of being checked here. It must exist.
+	Topic string `yaml:"topic"`
+	TLS   *TLS   `yaml:"tls"`
+	SASL  *SASL  `yaml:"sasl"`
 }
 
 // CanaryFaults is harm that the owner of the database allows to be done to it.
 type CanaryFaults struct {
-	Every    time.Duration `yaml:"every" help:"How long after one fault is over the next is begun."`
-	For      time.Duration `yaml:"for" help:"How long a fault that has undo lasts."`
-	Commands []CanaryFault `yaml:"commands" help:"The faults that there are. Nothing is run but what --faults names."`
+	// How long after one fault is over the next is begun.
+	Every time.Duration `yaml:"every"`
+	// How long a fault that has undo lasts.
+	For time.Duration `yaml:"for"`
+	// The faults that there are. Nothing is run but what --faults names.
+	Commands []CanaryFault `yaml:"commands"`
 }
 
 // CanaryFault is a fault by commands of the owner's. They are run as they stand, without a shell.
 type CanaryFault struct {
-	Name string   `yaml:"name" help:"The name by which --faults asks for it."`
-	Do   []string `yaml:"do" help:"The program that does harm, and its arguments: [docker, pause, pg-2]."`
-	Undo []string `yaml:"undo" help:"The program that ends the harm, if it does not end by itself. It is also run when the canary ends."`
+	// The name by which --faults asks for it.
+	Name string `yaml:"name"`
+	// The program that does harm, and its arguments: [docker, pause, pg-2].
+	Do []string `yaml:"do"`
+	// The program that ends the harm, if it does not end by itself. It is also run when the canary ends.
+	Undo []string `yaml:"undo"`
 }
 
 // The values of Canary.Access.

@@ -1,21 +1,18 @@
 package config
 
 import (
-	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
 	"sync"
 )
 
-// Key describes one setting.
+// Key describes one setting. What it means its field's comment says.
 type Key struct {
-	Path    string // source.kafka.topic; items of a list of parts are alerts.webhooks[].url
-	Env     string // ISOWATCH_SOURCE_KAFKA_TOPIC; empty for what can only be set with its list
-	Type    string // text, list of text, duration, …
-	Default string // as in YAML; empty: none
-	Help    string
-	Words   []string // that a value, or an item of a list, is one of; nil: any text
+	Path  string   // source.kafka.topic; items of a list of parts are alerts.webhooks[].url
+	Env   string   // ISOWATCH_SOURCE_KAFKA_TOPIC; empty for what can only be set with its list
+	List  bool     // it takes several values
+	Words []string // that a value, or an item of a list, is one of; nil: any text
 }
 
 // Keys lists every setting in the order of the file. Of a list of parts, such as
@@ -23,39 +20,42 @@ type Key struct {
 // keys of its items are listed.
 func Keys() []Key {
 	var out []Key
-	keysOf(reflect.ValueOf(Default()).Elem(), "", true, &out)
+	eachKey(reflect.ValueOf(Default()).Elem(), "", func(path string, in reflect.Type, f reflect.StructField,
+		v reflect.Value) {
+		k := Key{Path: path, List: v.Kind() == reflect.Slice, Words: wordsOf(f, v.Type())}
+		if !strings.Contains(path, "[]") {
+			k.Env = envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+		}
+		out = append(out, k)
+	})
 	return out
 }
 
-func keysOf(v reflect.Value, path string, env bool, out *[]Key) {
-	t := v.Type()
-	for i := range t.NumField() {
-		f := t.Field(i)
+// eachKey visits every setting with its field, the struct that this is in, and the default.
+func eachKey(v reflect.Value, path string,
+	visit func(path string, in reflect.Type, f reflect.StructField, v reflect.Value)) {
+	for i := range v.NumField() {
+		f, fv := v.Type().Field(i), v.Field(i)
 		name := f.Tag.Get("yaml")
 		if name == "-" {
 			continue
 		}
-		fv, at, help := v.Field(i), join(path, name), f.Tag.Get("help")
 		if fv.Kind() == reflect.Pointer {
 			fv = reflect.New(f.Type.Elem())
 			setDefaults(fv)
 			fv = fv.Elem()
 		}
-		_, isScalar := scalars[fv.Type()]
-		switch {
-		case fv.Kind() == reflect.Struct && !isScalar && fv.NumField() > 0:
-			keysOf(fv, at, env, out)
-			continue
-		case fv.Kind() == reflect.Slice && fv.Type().Elem().Kind() == reflect.Struct:
-			*out = append(*out, Key{Path: at, Env: envName(at, env), Type: "list", Default: "[]",
-				Help: "In the environment, the whole list in YAML."})
-			item := reflect.New(fv.Type().Elem())
-			setDefaults(item)
-			keysOf(item.Elem(), at+"[]", false, out)
+		at := join(path, name)
+		if _, isScalar := scalars[fv.Type()]; fv.Kind() == reflect.Struct && !isScalar && fv.NumField() > 0 {
+			eachKey(fv, at, visit)
 			continue
 		}
-		*out = append(*out, Key{Path: at, Env: envName(at, env), Type: typeName(fv.Type()), Default: printValue(fv),
-			Help: help, Words: wordsOf(f, fv.Type())})
+		visit(at, v.Type(), f, fv)
+		if fv.Kind() == reflect.Slice && fv.Type().Elem().Kind() == reflect.Struct {
+			item := reflect.New(fv.Type().Elem())
+			setDefaults(item)
+			eachKey(item.Elem(), at+"[]", visit)
+		}
 	}
 }
 
@@ -84,51 +84,3 @@ var words = sync.OnceValue(func() map[string][]string {
 
 // index is an item's place in a list, as paths have it.
 var index = regexp.MustCompile(`\[\d+\]`)
-
-func envName(path string, env bool) string {
-	if !env {
-		return ""
-	}
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
-}
-
-func typeName(t reflect.Type) string {
-	if sc, ok := scalars[t]; ok {
-		return sc.name
-	}
-	switch t.Kind() {
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.String {
-			return "list of text"
-		}
-		return "list of " + typeName(t.Elem()) + "s"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int:
-		return "number"
-	case reflect.Struct:
-		return "mapping"
-	}
-	return "text"
-}
-
-// printValue writes a value as the file would have it; empty text is empty.
-func printValue(v reflect.Value) string {
-	if sc, ok := scalars[v.Type()]; ok {
-		return sc.print(v.Interface())
-	}
-	switch v.Kind() {
-	case reflect.Slice:
-		items := make([]string, v.Len())
-		for i := range items {
-			items[i] = printValue(v.Index(i))
-		}
-		if len(items) == 0 {
-			return ""
-		}
-		return "[" + strings.Join(items, ", ") + "]"
-	case reflect.Struct:
-		return ""
-	}
-	return fmt.Sprint(v.Interface())
-}

@@ -77,7 +77,7 @@ func settings(typed string) ([]string, cobra.ShellCompDirective) {
 		case k.Env == "":
 		case valued && k.Path == key:
 			before := typed[:max(strings.LastIndex(typed, ","), len(key))+1]
-			if !strings.HasPrefix(k.Type, "list") {
+			if !k.List {
 				before = key + "="
 			}
 			for _, w := range k.Words {
