@@ -116,6 +116,14 @@ func TestPageOfWhatIsJudgedAnew(t *testing.T) {
 				t.Errorf("%+v", x)
 			}
 			r.stop(t)
+			if r = start(t, c, st, true); kept {
+				_ = r.wait(t) // that levels are violated is its error
+				for _, x := range r.Reports()[0].Results {
+					if x.Verdict != verdict.Violated.String() || len(x.Anomalies) == 0 {
+						t.Errorf("%s is %s, with %d anomalies", x.Level, x.Verdict, len(x.Anomalies))
+					}
+				}
+			}
 		})
 	}
 }

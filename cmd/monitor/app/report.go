@@ -230,8 +230,11 @@ func (w *worker) recall(ctx context.Context, results []report.Result) error {
 		}
 		for i := range results {
 			r := &results[i]
-			asked := w.asked(r.Level)
-			if !lacks(r) || !slices.ContainsFunc(a.Breaks, func(l string) bool { return slices.Contains(asked, l) }) {
+			level, _ := verdict.ParseLevel(r.Level)
+			if !lacks(r) || !slices.ContainsFunc(a.Breaks, func(broken string) bool { // under levels that were asked for then
+				l, known := verdict.ParseLevel(broken)
+				return known && level.Implies(name.Effective(l, w.cfg.Clock))
+			}) {
 				continue
 			}
 			if r.Anomalies = with(slices.Clip(r.Anomalies), a); !lacks(r) {

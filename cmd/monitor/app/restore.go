@@ -113,9 +113,10 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 		if other := len(c.state) > 0 && !stream.Current(c.state); other || c.config != config {
 			a.log.Warn().Str("db", db).Msg("the configuration or the version of the monitor has changed: the history is judged " +
 				"anew from the records that are kept, with partial coverage")
-			if c = c.anew(config); !other {
+			if c.config != config {
 				c.told.doubt()
 			}
+			c = c.anew(config)
 		}
 		if c.whole && !a.untilEnd {
 			a.log.Warn().Str("db", db).Msg("the store was used with --until-end, which judges all as one segment: the history " +

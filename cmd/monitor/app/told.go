@@ -126,11 +126,11 @@ func (t *told) broken(level string) bool {
 	return ok
 }
 
-// doubt forgets which levels are broken, but not that some may be: alerts are of another configuration, under which the
-// same is perhaps not wrong.
+// doubt forgets all but which alerts there are: they are of another configuration, under which the same is perhaps not
+// wrong. What is, is proved again.
 func (t *told) doubt() {
 	for _, m := range []map[toldKey]byte{t.cur, t.old} {
-		maps.DeleteFunc(m, func(_ toldKey, v byte) bool { return v == toldBroken })
+		maps.DeleteFunc(m, func(_ toldKey, v byte) bool { return v != toldID })
 	}
 	t.put(toldHash("doubted", ""), toldDoubted)
 }
