@@ -147,6 +147,9 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		return nil
 	}
 	a.At = new(w.foundAt(v))
+	if severity := w.teller.severity(a.Level); severity != "" {
+		a.Severity = name.Severity(severity)
+	}
 	old, known, err := w.keeper.Alert(ctx, a.ID)
 	if err != nil {
 		return err
@@ -159,8 +162,9 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		switch {
 		case !w.replays() && !a.Repeats(before):
 			a = a.After(before)
-		case a.Widens(before):
-			a = a.InPlaceOf(before)
+		case a.Widens(before): // by what follows from what it breaks as its ID has it: no news
+			w.piece.keep(store.Alert{ID: a.ID, Body: a.InPlaceOf(before).JSON()})
+			return nil
 		default:
 			return nil // found again only because its records were judged again
 		}
@@ -171,9 +175,6 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		}
 		w.metrics.raised(a.ID, &v.Violation, v.Find, now)
 		w.say(a, now)
-	}
-	if severity := w.teller.severity(a.Level); severity != "" {
-		a.Severity = name.Severity(severity)
 	}
 	a.Group = life.GroupOf(a)
 	if w.counted[m.kind] == nil {
