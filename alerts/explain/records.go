@@ -31,10 +31,8 @@ func (rs records) record(id verdict.TxnID) (*record.Transaction, bool) { return 
 func (rs records) written(id verdict.TxnID, key string) fact {
 	f := fact{key: key}
 	if r, ok := rs.record(id); ok {
-		for _, op := range r.Ops {
-			if op.Key == key && op.Kind.Writes() {
-				f.op, f.known = op, true
-			}
+		if at := name.LastWrite(r, key); at >= 0 {
+			f.op, f.known = r.Ops[at], true
 		}
 	}
 	return f
@@ -49,10 +47,8 @@ func (rs records) readFrom(id verdict.TxnID, key string, writer verdict.TxnID) f
 	if !ok || !found {
 		return rs.readNotOf(id, key, writer)
 	}
-	for _, op := range r.Ops {
-		if op.Key == key && name.Shows(op, w) {
-			return fact{key: key, op: op, known: true}
-		}
+	if at := name.ReadOf(r, key, w); at >= 0 {
+		f.op, f.known = r.Ops[at], true
 	}
 	return f
 }

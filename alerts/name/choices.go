@@ -70,7 +70,7 @@ func (c *choices) writers(e verdict.Edge) ([]verdict.TxnID, record.Op) {
 	if !ok || !found {
 		return nil, record.Op{}
 	}
-	at := readOf(r, e.Key, w)
+	at := ReadOf(r, e.Key, w)
 	if at < 0 {
 		return nil, record.Op{}
 	}

@@ -80,7 +80,7 @@ func (k kinds) overwrote(e verdict.Edge) bool {
 	if !ok || !found || !updates(w, e.Key) {
 		return false
 	}
-	read := w.Ops[firstRead(w, e.Key)]
+	read := w.Ops[FirstRead(w, e.Key)]
 	old := -1
 	for i, op := range r.Ops {
 		if op.Key == e.Key && op.Kind.Writes() {
@@ -112,7 +112,7 @@ func (k kinds) shortcut(c []verdict.Edge) []verdict.Edge {
 			after.Type == verdict.RW {
 			continue
 		}
-		if t, ok := k.record(e.From); !ok || firstRead(t, e.Key) < 0 || len(k.updaters(t, e.Key)) > 0 ||
+		if t, ok := k.record(e.From); !ok || FirstRead(t, e.Key) < 0 || len(k.updaters(t, e.Key)) > 0 ||
 			!k.afterInitial(e.To, e.Key) {
 			continue
 		}

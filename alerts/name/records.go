@@ -27,15 +27,25 @@ func Shows(read record.Op, w *record.Transaction) bool {
 	return slices.ContainsFunc(w.Ops, func(o record.Op) bool { return shows(read, o) })
 }
 
-// readOf is the index of t's first read of key that shows what w wrote; -1 if
+// ReadOf is the index of t's first read of key that shows what w wrote; -1 if
 // there is none.
-func readOf(t *record.Transaction, key string, w *record.Transaction) int {
+func ReadOf(t *record.Transaction, key string, w *record.Transaction) int {
 	return slices.IndexFunc(t.Ops, func(op record.Op) bool { return op.Key == key && Shows(op, w) })
 }
 
-// firstRead is the index of t's first read of key; -1 if there is none.
-func firstRead(t *record.Transaction, key string) int {
+// FirstRead is the index of t's first read of key; -1 if there is none.
+func FirstRead(t *record.Transaction, key string) int {
 	return slices.IndexFunc(t.Ops, func(op record.Op) bool { return op.Kind == record.Read && op.Key == key })
+}
+
+// LastWrite is the index of t's last write of key; -1 if there is none.
+func LastWrite(t *record.Transaction, key string) int {
+	for i, op := range slices.Backward(t.Ops) {
+		if op.Key == key && op.Kind.Writes() {
+			return i
+		}
+	}
+	return -1
 }
 
 // lastOtherRead is the index of t's last read of key that shows nothing of what
@@ -304,7 +314,7 @@ func Repeated(v verdict.Violation, n Name, lookup Lookup) (reader verdict.TxnID,
 	if !found {
 		return 0, "", false
 	}
-	first := firstRead(t, key)
+	first := FirstRead(t, key)
 	return reader, key, slices.ContainsFunc(t.Ops, func(op record.Op) bool {
 		return op.Kind == record.Read && op.Key == key && op.Value != t.Ops[first].Value
 	})
@@ -336,7 +346,7 @@ func Overwriters(v verdict.Violation, lookup Lookup) (a, b verdict.TxnID, ok boo
 		if !ok {
 			continue
 		}
-		i := firstRead(t, v.Key)
+		i := FirstRead(t, v.Key)
 		if i >= 0 && t.Ops[i].Value == first.Ops[at].Value &&
 			slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Kind.Writes() && op.Key == v.Key }) {
 			return v.Txns[0], id, true

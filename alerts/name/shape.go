@@ -182,7 +182,7 @@ func (k kinds) backwards(seen, missed verdict.Edge) bool {
 	if !ok {
 		return false
 	}
-	at := readOf(t, seen.Key, w)
+	at := ReadOf(t, seen.Key, w)
 	if at < 0 {
 		return false
 	}
@@ -190,7 +190,7 @@ func (k kinds) backwards(seen, missed verdict.Edge) bool {
 		// One key read twice: the old value comes after.
 		return lastOtherRead(t, missed.Key, w) > at
 	}
-	return firstRead(t, missed.Key) > at
+	return FirstRead(t, missed.Key) > at
 }
 
 // loses tells whether two transactions updated one key without either seeing
@@ -237,7 +237,7 @@ func (k kinds) diverges() bool {
 	a, found := k.record(k.v.Cycle[0].From)
 	b, ok := k.record(k.v.Cycle[0].To)
 	return found && ok && updates(a, key) && updates(b, key) &&
-		a.Ops[firstRead(a, key)].Value == b.Ops[firstRead(b, key)].Value
+		a.Ops[FirstRead(a, key)].Value == b.Ops[FirstRead(b, key)].Value
 }
 
 // serializationName names cycles with adjacent anti-dependencies: no snapshot

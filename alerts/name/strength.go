@@ -115,7 +115,7 @@ func (k kinds) initial(e verdict.Edge) bool {
 // updaters are the transactions of the violation that read a key and then wrote
 // what t read of it first.
 func (k kinds) updaters(t *record.Transaction, key string) []verdict.TxnID {
-	at := firstRead(t, key)
+	at := FirstRead(t, key)
 	if at < 0 {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (k kinds) updaters(t *record.Transaction, key string) []verdict.TxnID {
 
 // updates tells whether t read a key and then wrote it.
 func updates(t *record.Transaction, key string) bool {
-	at := firstRead(t, key)
+	at := FirstRead(t, key)
 	return at >= 0 && at < slices.IndexFunc(t.Ops, func(op record.Op) bool { return op.Kind.Writes() && op.Key == key })
 }
 
@@ -209,5 +209,5 @@ func (k kinds) startsAt(e verdict.Edge, writer verdict.TxnID) bool {
 	}
 	reader, ok := k.record(e.From)
 	w, found := k.record(writer)
-	return ok && found && readOf(reader, e.Key, w) >= 0
+	return ok && found && ReadOf(reader, e.Key, w) >= 0
 }

@@ -245,22 +245,9 @@ func sans(s string, size int) int { return (uniseg.StringWidth(s)*size*56 + 99) 
 
 // wrap breaks words into lines of at most n columns.
 func wrap(s string, n int) []string {
-	var out []string
-	at := ""
-	for _, word := range strings.Fields(s) {
-		word = head(word, n)
-		switch {
-		case at == "":
-			at = word
-		case uniseg.StringWidth(at)+1+uniseg.StringWidth(word) <= n:
-			at += " " + word
-		default:
-			out = append(out, at)
-			at = word
-		}
+	words := strings.Fields(s)
+	for i, word := range words {
+		words[i] = head(word, n)
 	}
-	if at != "" {
-		out = append(out, at)
-	}
-	return out
+	return text.Wrap(words, n, n)
 }

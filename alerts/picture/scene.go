@@ -130,17 +130,17 @@ func (s *scene) markEdge(e alerts.Edge) {
 		}
 	case "ww":
 		if ok {
-			s.mark(i, lastWrite(from, e.Key), false)
+			s.mark(i, name.LastWrite(from, e.Key), false)
 		}
 		if found {
-			s.mark(j, lastWrite(to, e.Key), false)
+			s.mark(j, name.LastWrite(to, e.Key), false)
 		}
 	case "rw":
 		if ok {
 			s.mark(i, readBefore(from, e.Key, to), false)
 		}
 		if found {
-			s.mark(j, lastWrite(to, e.Key), false)
+			s.mark(j, name.LastWrite(to, e.Key), false)
 		}
 	}
 }
@@ -155,19 +155,12 @@ func (s *scene) mark(txn, op int, wrong bool) {
 // readFrom is the first read of key that shows what w wrote, or the first of all
 // if w is not known or none does; -1 if there is no read of it.
 func readFrom(t *record.Transaction, key string, w *record.Transaction) int {
-	first := -1
-	for i, op := range t.Ops {
-		if op.Kind != record.Read || op.Key != key {
-			continue
-		}
-		if first < 0 {
-			first = i
-		}
-		if w != nil && name.Shows(op, w) {
-			return i
+	if w != nil {
+		if at := name.ReadOf(t, key, w); at >= 0 {
+			return at
 		}
 	}
-	return first
+	return name.FirstRead(t, key)
 }
 
 // readBefore is the last read of key, before t wrote it itself, that does not show
@@ -188,16 +181,6 @@ func readBefore(t *record.Transaction, key string, w *record.Transaction) int {
 	return last
 }
 
-// lastWrite is the last write of key; -1 if there is none.
-func lastWrite(t *record.Transaction, key string) int {
-	for i, op := range slices.Backward(t.Ops) {
-		if op.Key == key && op.Kind.Writes() {
-			return i
-		}
-	}
-	return -1
-}
-
 // writeSeen is the last write of key that a read of another transaction shows; the
 // last write of all if that is not known.
 func writeSeen(t *record.Transaction, key string, reader *record.Transaction, read int) int {
@@ -209,7 +192,7 @@ func writeSeen(t *record.Transaction, key string, reader *record.Transaction, re
 			}
 		}
 	}
-	return lastWrite(t, key)
+	return name.LastWrite(t, key)
 }
 
 // wrong tells whether any operation is marked as one that can't be.

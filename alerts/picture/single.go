@@ -41,7 +41,7 @@ func (s *scene) oneRead() {
 		s.single(alerts.Edge{From: writer.ID, To: reader.ID, Type: disagree, Key: key})
 	case writer != nil:
 		s.mark(place, writeSeen(writer, key, reader, read), false)
-		s.mark(place, lastWrite(writer, key), false) // which an intermediate read should have seen
+		s.mark(place, name.LastWrite(writer, key), false) // which an intermediate read should have seen
 		s.single(alerts.Edge{From: writer.ID, To: reader.ID, Type: "wr", Key: key})
 	case a.Name == "thin-air-read":
 		s.rings = append(s.rings, []edge{{Edge: alerts.Edge{To: reader.ID, Type: "wr", Key: key}, nobody: true,
@@ -71,7 +71,7 @@ func (s *scene) wrongRead(t *record.Transaction, key string, writer *record.Tran
 		}
 	case "not-my-last-write", "not-my-own-write":
 		is = func(i int, op record.Op) bool {
-			last := lastWrite(&record.Transaction{Ops: t.Ops[:i]}, key)
+			last := name.LastWrite(&record.Transaction{Ops: t.Ops[:i]}, key)
 			return last >= 0 && !name.Shows(op, &record.Transaction{Ops: t.Ops[last : last+1]})
 		}
 	case "non-repeatable-reads":

@@ -17,7 +17,6 @@ import (
 	"github.com/isowatch/isowatch/alerts/picture"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -310,13 +309,6 @@ func proof(explanation string) []*step {
 // depthMax is how deep lines are nested.
 const depthMax = 12
 
-// txn is a transaction as a row of a table.
-type txn struct {
-	ID, Session, Status, Start, Took, Statements string
-	Ops                                          []string
-	More                                         int
-}
-
 // evidence fills in what the clients saw, and how to check it again.
 func (c *card) evidence() {
 	lines := c.Evidence
@@ -348,28 +340,19 @@ func (c *card) evidence() {
 	}
 }
 
+// row is a record as a row of a table.
 func row(line []byte) txn {
-	var t record.Transaction
 	if len(line) > evidenceBytes {
 		return txn{ID: "a record that is too large to show"}
 	}
-	if err := codec.Decode(line, &t); err != nil {
+	t, err := newTxn(line)
+	if err != nil {
 		return txn{ID: "a record that can't be read"}
 	}
-	out := txn{ID: text.Name(t.ID), Session: text.Session(&t), Status: t.Status.String(),
-		Statements: text.Cut(text.Printable(t.Statements), statementsMax)}
-	if t.HasTimes {
-		out.Start, out.Took = time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"),
-			time.Duration(t.End-t.Start).String()
-	}
 	for i, op := range t.Ops {
-		if i == opsMax {
-			out.More = len(t.Ops) - opsMax
-			break
-		}
-		out.Ops = append(out.Ops, strings.Join(strings.Fields(operation(op)), " "))
+		t.Ops[i] = strings.Join(strings.Fields(op), " ")
 	}
-	return out
+	return t
 }
 
 // fileName is a name for the evidence that is safe in every shell and file system.

@@ -196,36 +196,54 @@ func (p *printer) records(a alerts.Alert) {
 			p.line("  %s", p.style(faint, fmt.Sprintf("… %d more in the evidence", len(a.Evidence)-1-txnsMax)))
 			return
 		}
-		var t record.Transaction
-		if err := codec.Decode(line, &t); err != nil {
+		t, err := newTxn(line)
+		if err != nil {
 			p.line("  a record that can't be read: %s", text.Printable(err.Error()))
 			continue
 		}
-		facts := []string{p.style(bold, text.Name(t.ID)), "session " + text.Session(&t)}
-		if t.Status != record.Committed {
-			facts = append(facts, p.style(red, t.Status.String()))
+		facts := []string{p.style(bold, t.ID), "session " + t.Session}
+		if t.Status != record.Committed.String() {
+			facts = append(facts, p.style(red, t.Status))
 		}
-		if t.HasTimes {
-			facts = append(facts, times(t))
+		if t.Start != "" {
+			facts = append(facts, t.Start+", "+t.Took)
 		}
 		p.line("  %s", strings.Join(facts, "  "))
 		if t.Statements != "" {
-			p.wrap("      asked   ", "              ", text.Cut(text.Printable(t.Statements), statementsMax))
+			p.wrap("      asked   ", "              ", t.Statements)
 		}
-		for j, op := range t.Ops {
-			if j == opsMax {
-				p.line("      %s", p.style(faint, fmt.Sprintf("… %d more operations", len(t.Ops)-opsMax)))
-				break
-			}
-			p.line("      %s", operation(op))
+		for _, op := range t.Ops {
+			p.line("      %s", op)
+		}
+		if t.More > 0 {
+			p.line("      %s", p.style(faint, fmt.Sprintf("… %d more operations", t.More)))
 		}
 	}
 }
 
-// times are when a transaction ran: to the microsecond, in UTC.
-func times(t record.Transaction) string {
-	return fmt.Sprintf("%s, %v", time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"),
-		time.Duration(t.End-t.Start))
+// txn is what a client saw, as it is shown.
+type txn struct {
+	ID, Session, Status, Start, Took, Statements string
+	Ops                                          []string
+	More                                         int // operations that are not shown
+}
+
+// newTxn is a record; its times are to the microsecond, in UTC.
+func newTxn(line []byte) (txn, error) {
+	var t record.Transaction
+	if err := codec.Decode(line, &t); err != nil {
+		return txn{}, err
+	}
+	out := txn{ID: text.Name(t.ID), Session: text.Session(&t), Status: t.Status.String(),
+		Statements: text.Cut(text.Printable(t.Statements), statementsMax), More: max(len(t.Ops)-opsMax, 0)}
+	if t.HasTimes {
+		out.Start, out.Took = time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"),
+			time.Duration(t.End-t.Start).String()
+	}
+	for _, op := range t.Ops[:len(t.Ops)-out.More] {
+		out.Ops = append(out.Ops, operation(op))
+	}
+	return out, nil
 }
 
 func operation(op record.Op) string {

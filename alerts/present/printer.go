@@ -41,22 +41,14 @@ func (p *printer) wrap(first, rest, words string) { p.wrapStyled(first, width(fi
 // wrapStyled is wrap where first has n columns, styles not counted, and the
 // words have a style.
 func (p *printer) wrapStyled(first string, n int, rest, words string, s style) {
-	line, at := "", n
-	head := first
-	for _, word := range strings.Fields(words) {
-		w := width(word)
-		if line != "" && at+1+w > Width {
-			p.line("%s%s", head, p.style(s, line))
-			head, line, at = rest, "", width(rest)
-		}
-		if line != "" {
-			line += " "
-			at++
-		}
-		line += word
-		at += w
+	lines := text.Wrap(strings.Fields(words), Width-n, Width-width(rest))
+	if len(lines) == 0 {
+		p.line("%s", first)
 	}
-	p.line("%s%s", head, p.style(s, line))
+	for _, line := range lines {
+		p.line("%s%s", first, p.style(s, line))
+		first = rest
+	}
 }
 
 // width is the number of columns that a terminal needs for s.

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -155,6 +157,26 @@ func tail(s string, n int) string {
 		at -= size
 	}
 	return s[at:]
+}
+
+// Wrap puts words on lines of at most so many columns, the first line and the others; a word that is wider has one of
+// its own.
+func Wrap(words []string, first, rest int) []string {
+	var lines []string
+	left := 0 // of the last of them
+	for _, word := range words {
+		w := uniseg.StringWidth(word)
+		switch {
+		case len(lines) > 0 && w < left:
+			lines[len(lines)-1] += " " + word
+			left -= 1 + w
+			continue
+		case len(lines) > 0:
+			first = rest
+		}
+		lines, left = append(lines, word), first-w
+	}
+	return lines
 }
 
 // Count is a number of things: "1 key", "7 keys".

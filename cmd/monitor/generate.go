@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
@@ -56,15 +57,15 @@ var generateHelp = `Simulates a store and its clients and writes what the client
 output: a header line, then a record per line. The same flags and seed give the same
 bytes. A history is valid at --level by construction; --anomaly plants one of
 
-  ` + strings.Join(wrap(generate.Anomalies(), 76), "\n  ") + `
+  ` + strings.Join(text.Wrap(generate.Anomalies(), 76, 76), "\n  ") + `
 
 or, of lists alone,
 
-  ` + strings.Join(wrap(generate.ListAnomalies(), 76), "\n  ") + `
+  ` + strings.Join(text.Wrap(generate.ListAnomalies(), 76, 76), "\n  ") + `
 
 or, of which rows there are, with --initial absent,
 
-  ` + strings.Join(wrap(generate.PredicateAnomalies(), 76), "\n  ") + `
+  ` + strings.Join(text.Wrap(generate.PredicateAnomalies(), 76, 76), "\n  ") + `
 
 on keys that nothing else uses. Workloads:
 
@@ -80,7 +81,7 @@ on keys that nothing else uses. Workloads:
 func workloadsHelp(live bool) string {
 	var out strings.Builder
 	for _, p := range generate.Presets(live) {
-		for i, line := range wrap(strings.Fields(p.What), 76) {
+		for i, line := range text.Wrap(strings.Fields(p.What), 76, 76) {
 			fmt.Fprintf(&out, "  %-11s %s\n", []string{p.Name, ""}[min(i, 1)], line)
 		}
 	}
@@ -343,20 +344,4 @@ func writeHistory(out io.Writer, m made, bar *progress) error {
 		return environment(fmt.Errorf("write the history: %w", err))
 	}
 	return nil
-}
-
-// wrap puts words on lines of at most width bytes.
-func wrap(words []string, width int) []string {
-	var lines []string
-	line := ""
-	for _, w := range words {
-		if line != "" && len(line)+1+len(w) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += w
-	}
-	return append(lines, line)
 }
