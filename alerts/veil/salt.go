@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
 // The lengths of salts, in bytes: the least that is taken, and what is made.
@@ -42,7 +44,8 @@ func OwnSalt(file string) ([]byte, error) {
 	if _, err := io.ReadFull(rand.Reader, made); err != nil {
 		return nil, err
 	}
-	if err := writeSalt(file, []byte(hex.EncodeToString(made)+"\n")); err != nil {
+	if err := renameio.WriteFile(file, []byte(hex.EncodeToString(made)+"\n"), 0o600,
+		renameio.WithTempDir(filepath.Dir(file))); err != nil {
 		return nil, err
 	}
 	return readSalt(file)
@@ -63,23 +66,4 @@ func readSalt(file string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w; or remove it, and hashes will be others", file, err)
 	}
 	return salt, nil
-}
-
-// writeSalt writes a file that is there whole, also after a loss of power, or not at
-// all.
-func writeSalt(file string, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
 }

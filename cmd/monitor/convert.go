@@ -144,7 +144,7 @@ func (c *convertFlags) write(stdout io.Writer, hs []history.History) (notes []st
 	if err != nil {
 		return nil, environment(err)
 	}
-	defer out.discard()
+	defer func() { _ = out.discard() }() // nothing that is wanted is left in it
 	if notes, err = history.WriteAll(out, hs, c.to); err == nil {
 		err = out.finish()
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -16,30 +18,33 @@ import (
 type packedFile struct {
 	io.WriteCloser // what compresses, or nothing
 	buffer         *bufio.Writer
-	file           *os.File
-	name           string
-	inPlace        bool
+	complete       func() error // closes the file, and gives it its name
+	discard        func() error // takes away what did not become complete
 }
 
 func createFile(name string) (_ *packedFile, err error) {
-	p := &packedFile{name: name}
-	if info, bad := os.Stat(name); bad == nil && !info.Mode().IsRegular() {
-		p.inPlace = true
-		p.file, err = os.OpenFile(name, os.O_WRONLY, 0)
+	p := &packedFile{}
+	var to io.Writer
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		to, p.complete, p.discard = f, f.Close, f.Close
 	} else {
-		p.file, err = os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+		f, err := renameio.NewPendingFile(name, renameio.WithTempDir(filepath.Dir(name)), renameio.WithStaticPermissions(0o644))
+		if err != nil {
+			return nil, err
+		}
+		to, p.complete, p.discard = f, f.CloseAtomicallyReplace, f.Cleanup
 	}
-	if err != nil {
-		return nil, err
-	}
-	p.buffer = bufio.NewWriterSize(p.file, 1<<16)
+	p.buffer = bufio.NewWriterSize(to, 1<<16)
 	switch filepath.Ext(name) {
 	case ".gz", ".tgz":
 		p.WriteCloser = gzip.NewWriter(p.buffer)
 	case ".zst":
 		if p.WriteCloser, err = zstd.NewWriter(p.buffer, zstd.WithEncoderConcurrency(1)); err != nil {
-			p.discard()
-			return nil, err
+			return nil, errors.Join(err, p.discard())
 		}
 	default:
 		p.WriteCloser = plain{p.buffer}
@@ -52,25 +57,12 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// finish gives the file its name.
+// finish writes the rest, and gives the file its name.
 func (p *packedFile) finish() error {
-	steps := []func() error{p.Close, p.buffer.Flush, p.file.Close}
-	if !p.inPlace {
-		steps = append(steps, func() error { return os.Chmod(p.file.Name(), 0o644) },
-			func() error { return os.Rename(p.file.Name(), p.name) })
-	}
-	for _, step := range steps {
+	for _, step := range []func() error{p.Close, p.buffer.Flush, p.complete} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// discard takes away what did not become complete.
-func (p *packedFile) discard() {
-	_ = p.file.Close() // nothing that is wanted is left in it
-	if !p.inPlace {
-		_ = os.Remove(p.file.Name()) // nothing, if it has its name
-	}
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -34,7 +36,9 @@ func (a *App) announce() {
 		return
 	}
 	text := fmt.Sprintf("%d\n%s\n", os.Getpid(), a.localURL())
-	if err := replace(filepath.Join(a.cfg.Store.Path, addressFile), text); err != nil {
+	err := renameio.WriteFile(filepath.Join(a.cfg.Store.Path, addressFile), []byte(text), 0o600,
+		renameio.WithTempDir(a.cfg.Store.Path))
+	if err != nil {
 		a.log.Debug().Err(err).Msg("the store's folder does not say where its monitor is: monitor alerts needs --config or " +
 			"--url")
 	}
@@ -49,22 +53,6 @@ func (a *App) unannounce() {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.log.Debug().Err(err).Msg("the address of this monitor stays in the store's folder")
 	}
-}
-
-// replace writes a file that is there whole or not at all.
-func replace(path, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }
 
 // Address is where the monitor can be asked that uses the store at path, as it says
