@@ -29,7 +29,7 @@ type Order struct {
 	partitions []partition
 	now        int64 // time of day as last told; meaningful if hasNow
 	hasNow     bool
-	reading    int64 // time of day at which is read what is added; 0: not known
+	reading    int64 // time of day at which was read what is added, or what came last; 0: not known
 	greatest   int64 // greatest trusted end seen anywhere
 	// moved: greatest rose since the time of day was last told; otherwise it
 	// rose before reachedAt.

@@ -141,7 +141,9 @@ func (o *Order) advance(now int64) (away int64) {
 		away = max(0, sub(sub(now, o.heardAt(now)), int64(silenceMost)))
 	}
 	o.now, o.hasNow = now, true
-	o.reachedAt = add(o.reachedAt, away)
+	if o.reachedAt = add(o.reachedAt, away); o.reading > 0 {
+		o.reading = add(o.reading, away)
+	}
 	if o.moved {
 		o.moved, o.reachedAt = false, now
 	}
@@ -162,9 +164,17 @@ func (o *Order) advance(now int64) (away int64) {
 // that has been read to its end that is said once a second, and a reader that reads tells the time more often.
 const silenceMost = time.Second
 
-// heardAt is when there was news of any partition, by the time of day as last told; now if nobody is waited for.
+// heardAt is when there was news of any partition, or something was read of which there is no record, by the time of day
+// as last told; now if nobody is waited for.
 func (o *Order) heardAt(now int64) int64 {
 	at := int64(math.MinInt64)
+	switch ago := sub(o.patience.now, o.reading); {
+	case o.reading <= 0:
+	case ago == 0:
+		return o.now
+	default:
+		at = sub(now, ago)
+	}
 	for i := range o.partitions {
 		switch p := &o.partitions[i]; {
 		case !p.known:

@@ -30,3 +30,27 @@ func TestWhatIsHeldBackIsNotJudged(t *testing.T) {
 		}
 	}
 }
+
+// What can't be used tells no time of its own, but that it is read shows that nothing is away: what came before it is
+// judged as if nothing came.
+func TestWhatCanNotBeUsedHoldsNothingBack(t *testing.T) {
+	const s = int64(time.Second)
+	h := New(Config{DB: "d", Levels: []verdict.Level{verdict.SI}, MaxTransaction: time.Minute, UniqueValues: true,
+		Order: order.Options{Lateness: 2 * time.Second, IdleAfter: 10 * time.Second}})
+	base := 1_700_000_000 * s
+	x := record.Transaction{DB: "d", ID: "a", Session: "a", HasSeq: true, HasTimes: true, Start: base - 1, End: base}
+	h.Take(&Entry{Number: 1, Time: base, Partitions: 1, Batch: batchOf(0, 1, []record.Transaction{x})})
+	for i := range 2 * 11 * int64(20) {
+		e := &Entry{Number: 2 + uint64(i), Time: base + i*s/40, Partitions: 1}
+		if i%2 == 0 {
+			e.Batch = batchOf(0, 2+i, nil)
+			e.Batch.Lost = 1
+		}
+		h.Take(e)
+		for h.Run(100) {
+		}
+	}
+	if n := h.Judged(); n != 1 {
+		t.Errorf("%d of 1 are judged", n)
+	}
+}

@@ -192,8 +192,8 @@ func (h *History) Take(e *Entry) {
 		h.order.Expect(n)
 	}
 	h.sample(e)
-	h.order.Reading(e.Time)
 	if b := e.Batch; b != nil {
+		h.order.Reading(e.Time)
 		h.takeBatch(e, b)
 	}
 	h.order.Advance(e.Time)
