@@ -53,8 +53,8 @@ func told(l *life.Life, now int64) (out []life.News) {
 	}
 }
 
-func head(id, db, level, what, key string, severity name.Severity) life.Head {
-	return life.Head{ID: id, DB: db, Level: level, Name: what, Keys: []string{key}, Severity: severity, News: 1, Count: 1}
+func head(id, db, level, what, key string, severity name.Severity) alerts.Alert {
+	return alerts.Alert{ID: id, DB: db, Level: level, Name: what, Keys: []string{key}, Severity: severity, Count: 1}
 }
 
 // summaries are one notice of each kind of summary, by what it is of: whatever the rate
@@ -68,20 +68,20 @@ func summaries(t *testing.T) map[string]life.News {
 	out := map[string]life.News{}
 	for what, script := range map[string]struct {
 		over  bool // a critical anomaly ended meanwhile
-		heads []life.Head
+		heads []alerts.Alert
 		raise []life.Condition
 	}{
-		"one anomaly, and an end":             {true, []life.Head{head("n1", "shop", "ser", "write-skew", "y", name.Error)}, nil},
-		"anomalies":                           {false, []life.Head{head("n1", "shop", "ser", "write-skew", "y", name.Error), head("n2", "shop", "ser", "write-skew", "y", name.Error), head("n3", "bank", "si", "lost-update", "z", name.Critical)}, nil},
+		"one anomaly, and an end":             {true, []alerts.Alert{head("n1", "shop", "ser", "write-skew", "y", name.Error)}, nil},
+		"anomalies":                           {false, []alerts.Alert{head("n1", "shop", "ser", "write-skew", "y", name.Error), head("n2", "shop", "ser", "write-skew", "y", name.Error), head("n3", "bank", "si", "lost-update", "z", name.Critical)}, nil},
 		"a condition, and an end":             {true, nil, []life.Condition{silent}},
 		"conditions":                          {false, nil, []life.Condition{silent, full, lag}},
-		"an anomaly and conditions":           {false, []life.Head{head("n1", "shop", "ser", "write-skew", "y", name.Error)}, []life.Condition{silent, full}},
-		"an anomaly, a condition, and an end": {true, []life.Head{head("n1", "shop", "ser", "write-skew", "y", name.Error)}, []life.Condition{silent}},
+		"an anomaly and conditions":           {false, []alerts.Alert{head("n1", "shop", "ser", "write-skew", "y", name.Error)}, []life.Condition{silent, full}},
+		"an anomaly, a condition, and an end": {true, []alerts.Alert{head("n1", "shop", "ser", "write-skew", "y", name.Error)}, []life.Condition{silent}},
 	} {
 		l := life.New(life.Config{RateMax: 2, RatePer: 10 * time.Minute, ResolveAfter: 5 * time.Minute})
 		now := begin
 		judged(l, now, "shop")
-		l.Anomaly(head("a1", "shop", "si", "lost-update", "x", name.Critical), now)
+		l.Anomaly(head("a1", "shop", "si", "lost-update", "x", name.Critical), 1, now)
 		if n := told(l, now); len(n) != 1 || n[0].Kind != life.KindAlert {
 			t.Fatalf("%s: %v", what, n)
 		}
@@ -92,7 +92,7 @@ func summaries(t *testing.T) map[string]life.News {
 		}
 		now += second
 		for _, h := range script.heads {
-			l.Anomaly(h, now)
+			l.Anomaly(h, 1, now)
 		}
 		for _, c := range script.raise {
 			l.Raise(c, now)
@@ -101,7 +101,7 @@ func summaries(t *testing.T) map[string]life.News {
 		if len(n) == 0 { // it gathers
 			now += 300 * second
 			if !script.over {
-				l.Anomaly(head("a2", "shop", "si", "lost-update", "x", name.Critical), now)
+				l.Anomaly(head("a2", "shop", "si", "lost-update", "x", name.Critical), 1, now)
 			}
 			n = told(l, now)
 		}
@@ -223,7 +223,7 @@ func TestNothingStaysOpen(t *testing.T) {
 		for i := range 120 {
 			switch k := r.IntN(12); {
 			case k < 6:
-				l.Anomaly(head(fmt.Sprint("a", i), fmt.Sprint("db", r.IntN(3)), []string{"si", "ser"}[r.IntN(2)], "lost-update", fmt.Sprint(r.IntN(4)), []name.Severity{name.Warning, name.Error, name.Critical}[r.IntN(3)]), now)
+				l.Anomaly(head(fmt.Sprint("a", i), fmt.Sprint("db", r.IntN(3)), []string{"si", "ser"}[r.IntN(2)], "lost-update", fmt.Sprint(r.IntN(4)), []name.Severity{name.Warning, name.Error, name.Critical}[r.IntN(3)]), 1, now)
 			case k < 7:
 				l.Raise(lag, now)
 			case k < 8:

@@ -48,9 +48,9 @@ func TestWorstFirst(t *testing.T) {
 	s.pass(11 * time.Second) // there is room again
 	for i := range 3 {
 		mild.ID, mild.DB = fmt.Sprint("v", i), fmt.Sprint("v", i)
-		s.l.Anomaly(mild, s.now)
+		s.l.Anomaly(mild, 1, s.now)
 	}
-	s.l.Anomaly(lost("c", "y"), s.now)
+	s.l.Anomaly(lost("c", "y"), 1, s.now)
 	got := s.next()
 	if len(got) == 0 || got[0].Of.Representative != "c" {
 		t.Errorf("told is %s", says(got))

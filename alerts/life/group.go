@@ -9,41 +9,6 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
-// Head is what of an alert matters here.
-type Head struct {
-	ID    string
-	DB    string
-	Level string
-	Name  string
-	// Weakest is the weakest level that it breaks, whether anybody asked for that or not; Breaks are those that
-	// are asked for, of which some may not follow from it, as lin does not.
-	Weakest string
-	Breaks  []string
-	// Aliases are other names, and Keys what it is about, for silences.
-	Aliases  []string
-	Keys     []string
-	Severity name.Severity
-	// News is how often it was found since it was last told of, at least 1; Count
-	// how often at all. They are equal for an alert that is new; of what is like alerts, and only kept to be explained
-	// later, there is one more.
-	News  int64
-	Count int64
-	// Seen is when it was last found, At where in the stream; nil: that is not known.
-	Seen int64
-	At   *alerts.Place
-}
-
-// HeadOf is the head of an alert of which so many detections are news.
-func HeadOf(a alerts.Alert, news int) Head {
-	h := Head{ID: a.ID, DB: a.DB, Level: a.Level, Name: a.Name, Keys: a.Keys, Severity: a.Severity,
-		News: int64(max(news, 1)), Count: int64(a.Count), Seen: a.LastSeen}
-	h.Aliases, h.Weakest, h.Breaks, h.At = a.Aliases, a.Weakest, a.Breaks, a.At
-	if len(a.Suspicion) > 0 {
-		h.Count++ // one more of what others tell of
-	}
-	return h
-}
-
 // Condition is trouble of the monitor or its input: what is the case until it is
 // over.
 type Condition struct {

@@ -132,38 +132,44 @@ func (l *Life) advance(now int64) {
 // some: they wait in the store.
 func (l *Life) Full() bool { return l.withheld >= l.cfg.WithheldMax }
 
-// Anomaly takes in an alert that was found, for the first time or again.
-func (l *Life) Anomaly(h Head, now int64) {
+// Anomaly takes in an alert that was found, for the first time or again; so many detections of it, at least one, are
+// news.
+func (l *Life) Anomaly(a alerts.Alert, detections int, now int64) {
 	l.advance(now)
-	h.Seen = cmp.Or(h.Seen, l.now)
-	l.fed = max(l.fed, h.Seen)
-	g := l.place(h)
+	a.LastSeen = cmp.Or(a.LastSeen, l.now)
+	l.fed = max(l.fed, a.LastSeen)
+	g := l.place(&a)
 	began := g.Count == 0
 	if began {
-		g.Since = h.Seen
+		g.Since = a.LastSeen
 	} else {
 		g.State = alerts.Ongoing
 	}
-	isNew := h.Count <= h.News || began
-	g.Count += max(h.News, 1)
-	g.Last, g.touched = max(g.Last, h.Seen), l.now
+	news, count := int64(max(detections, 1)), int64(a.Count)
+	if len(a.Suspicion) > 0 {
+		count++ // one more of what others tell of
+	}
+	first := count <= news
+	isNew := first || began
+	g.Count += news
+	g.Last, g.touched = max(g.Last, a.LastSeen), l.now
 	if isNew {
 		g.Alerts++
 	}
-	l.broke(g, h)
-	if g.Representative == "" || rank(h.Severity) > rank(g.Severity) {
-		g.Representative, g.Severity = h.ID, h.Severity
+	l.broke(g, &a, news, first)
+	if g.Representative == "" || rank(a.Severity) > rank(g.Severity) {
+		g.Representative, g.Severity = a.ID, a.Severity
 	}
-	if g.Muted || l.silenced(func(s *Silence) bool { return s.matches(g, h.Keys) }) {
-		g.Silenced += max(h.News, 1)
-		g.kept += max(h.News, 1)
+	if g.Muted || l.silenced(func(s *Silence) bool { return s.matches(g, a.Keys) }) {
+		g.Silenced += news
+		g.kept += news
 		if !g.Muted && (g.told || g.burst) {
-			g.toldCount += max(h.News, 1) // nobody is told that there is more of it
+			g.toldCount += news // nobody is told that there is more of it
 		}
 		return
 	}
 	if isNew {
-		g.unsaid = append(g.unsaid, h.ID)
+		g.unsaid = append(g.unsaid, a.ID)
 		l.withheld++
 	}
 	if l.isNews(g) {
@@ -177,17 +183,17 @@ func (l *Life) Anomaly(h Head, now int64) {
 }
 
 // place finds or makes the group of an alert.
-func (l *Life) place(h Head) *group {
-	weakest := cmp.Or(h.Weakest, h.Level)
+func (l *Life) place(a *alerts.Alert) *group {
+	weakest := cmp.Or(a.Weakest, a.Level)
 	for _, p := range []struct {
 		tier, most int
 		id         string
 		g          Group
 	}{
-		{tierFine, l.cfg.GroupsMax, groupID(h.DB, weakest, h.Name),
-			Group{DB: h.DB, Level: h.Level, Name: h.Name, Keys: []string{}}},
-		{tierCoarse, l.cfg.GroupsMax, coarseID(h.DB, weakest),
-			Group{DB: h.DB, Level: h.Level, Name: severalNames, Keys: []string{}}},
+		{tierFine, l.cfg.GroupsMax, groupID(a.DB, weakest, a.Name),
+			Group{DB: a.DB, Level: a.Level, Name: a.Name, Keys: []string{}}},
+		{tierCoarse, l.cfg.GroupsMax, coarseID(a.DB, weakest),
+			Group{DB: a.DB, Level: a.Level, Name: severalNames, Keys: []string{}}},
 		{tierOverflow, 1, overflowID, Group{Keys: []string{}}},
 	} {
 		g := l.groups[p.id]
@@ -200,7 +206,7 @@ func (l *Life) place(h Head) *group {
 		if l.active[p.tier] < p.most {
 			var aliases []string
 			if p.tier == tierFine {
-				aliases = shown(h.Aliases)
+				aliases = shown(a.Aliases)
 			}
 			p.g.ID = p.id
 			return l.begin(p.g, p.tier, aliases)

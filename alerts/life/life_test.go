@@ -59,17 +59,17 @@ func (s *sim) note(n News) {
 	}
 }
 
-func (s *sim) find(h Head) []News {
-	if h.News == 0 {
-		h.News = 1
+func (s *sim) find(a alerts.Alert) []News { return s.several(a, 1) }
+
+// several: so many detections of it are news.
+func (s *sim) several(a alerts.Alert, news int) []News {
+	if a.Count == 0 {
+		a.Count = news
 	}
-	if h.Count == 0 {
-		h.Count = h.News
+	if a.At == nil {
+		a.At = s.place()
 	}
-	if h.At == nil {
-		h.At = s.place()
-	}
-	s.l.Anomaly(h, s.now)
+	s.l.Anomaly(a, news, s.now)
 	return s.next()
 }
 
@@ -103,12 +103,12 @@ func (s *sim) pass(d time.Duration) (out []News) {
 	}
 }
 
-func lost(id, key string) Head {
-	return Head{ID: id, DB: "shop", Level: "si", Weakest: "si", Name: "lost-update", Aliases: []string{"P4"}, Keys: []string{key}, Severity: name.Critical}
+func lost(id, key string) alerts.Alert {
+	return alerts.Alert{ID: id, DB: "shop", Level: "si", Weakest: "si", Name: "lost-update", Aliases: []string{"P4"}, Keys: []string{key}, Severity: name.Critical}
 }
 
 // another is lost, of another group for each db.
-func another(id, db string) Head {
+func another(id, db string) alerts.Alert {
 	h := lost(id, "x")
 	h.DB = db
 	return h
@@ -138,7 +138,7 @@ func TestGroup(t *testing.T) {
 	}
 	s.want(s.find(lost("10", "x")), "ongoing/ongoing groups=1 count=10 ids=2,3,4,5,6,7,8,9,10")
 	s.want(s.find(lost("11", "x")), "")
-	s.want(s.find(Head{ID: "1", DB: "shop", Level: "si", Name: "lost-update", Keys: []string{"x"}, News: 2, Count: 3}), "")
+	s.want(s.several(alerts.Alert{ID: "1", DB: "shop", Level: "si", Name: "lost-update", Keys: []string{"x"}, Count: 3}, 2), "")
 	s.want(s.find(another("b", "stock")), "alert/new groups=1 count=1 ids=b")
 	s.want(s.pass(14*time.Minute), "")
 	s.want(s.find(lost("12", "x")), "")
@@ -328,12 +328,12 @@ func TestRandom(t *testing.T) {
 			}
 		}
 		brought := map[string]bool{}
-		var waiting []Head
+		var waiting []alerts.Alert
 		id := 0
 		for range 400 {
 			switch k := r.IntN(20); {
 			case k < 11:
-				h := Head{ID: alerts.Hash("id", fmt.Sprint(id)), DB: fmt.Sprint("db", r.IntN(3)), Level: []string{"si", "ser"}[r.IntN(2)], Name: fmt.Sprint("write-skew", r.IntN(8)), Keys: []string{fmt.Sprint(r.IntN(8))}, News: 1, Count: 1,
+				h := alerts.Alert{ID: alerts.Hash("id", fmt.Sprint(id)), DB: fmt.Sprint("db", r.IntN(3)), Level: []string{"si", "ser"}[r.IntN(2)], Name: fmt.Sprint("write-skew", r.IntN(8)), Keys: []string{fmt.Sprint(r.IntN(8))}, Count: 1,
 					At: s.place(), Severity: []name.Severity{name.Error, name.Critical}[r.IntN(2)]}
 				id++
 				waiting = append(waiting, h)
@@ -358,7 +358,7 @@ func TestRandom(t *testing.T) {
 				h := waiting[0]
 				waiting = waiting[1:]
 				brought[h.ID] = true
-				both(func(l *Life) { l.Anomaly(h, s.now) })
+				both(func(l *Life) { l.Anomaly(h, 1, s.now) })
 			}
 			if s.l.withheld > s.cfg.WithheldMax || len(s.l.groups) > 2*s.cfg.GroupsMax+1+conditionsMax+1+resolvedMax {
 				t.Fatalf("seed %d: %d are withheld, of %d groups", seed, s.l.withheld, len(s.l.groups))
@@ -427,7 +427,7 @@ func TestOverlay(t *testing.T) {
 	if got := none.Overlay(a); got.State != alerts.Fresh {
 		t.Errorf("without a life: %+v", got)
 	}
-	s.find(HeadOf(a, 1))
+	s.find(a)
 	if got := s.l.Snapshot().Overlay(a); got.State != alerts.Fresh || got.Group != groupID("shop", "si", "lost-update") || len(open(s.l)) != 1 {
 		t.Errorf("new: %+v", got)
 	}
@@ -496,7 +496,7 @@ func FuzzRestore(f *testing.F) {
 		l.Snapshot()
 		now := l.now
 		for i := range 20 {
-			l.Anomaly(lost(fmt.Sprint("new", i), "q"), now)
+			l.Anomaly(lost(fmt.Sprint("new", i), "q"), 1, now)
 			now += 30 * second
 			l.Tick(now)
 			for {

@@ -21,7 +21,7 @@ func TestNothingIsOverBeforeAllIsBrought(t *testing.T) {
 		s.l.Tick(s.now)
 		if summary { // what waits is told of with what is over
 			for _, k := range []string{"a", "b", "c", "d", "e", "f"} {
-				s.l.Anomaly(another("of "+k, k), s.now)
+				s.l.Anomaly(another("of "+k, k), 1, s.now)
 			}
 		}
 		for {
@@ -37,7 +37,7 @@ func TestNothingIsOverBeforeAllIsBrought(t *testing.T) {
 				t.Errorf("summary %v: told is %s, over %v", summary, says([]News{n}), n.Over)
 			}
 		}
-		s.l.Anomaly(Head{ID: "1", DB: "shop", Level: "si", Name: "lost-update", Keys: []string{"x"}, News: 1, Count: 2}, s.now)
+		s.l.Anomaly(alerts.Alert{ID: "1", DB: "shop", Level: "si", Name: "lost-update", Keys: []string{"x"}, Count: 2}, 1, s.now)
 		over := map[string]bool{}
 		for range 100 {
 			s.now += int64(time.Second)
@@ -73,8 +73,8 @@ func TestSummaryOfToldGroups(t *testing.T) {
 	}
 	// One that is new opens one, as it has no notice of its own.
 	s.find(lost("5", "x"))
-	s.l.Anomaly(another("6", "z"), s.now)
-	s.l.Anomaly(another("7", "w"), s.now)
+	s.l.Anomaly(another("6", "z"), 1, s.now)
+	s.l.Anomaly(another("7", "w"), 1, s.now)
 	if n, ok := s.l.Flush(s.now); !ok || n.State != alerts.Fresh || n.Group != s.l.burst.id || s.l.burst.members != 2 {
 		t.Errorf("told is %s of %s", says([]News{n}), n.Group)
 	}

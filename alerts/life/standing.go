@@ -306,43 +306,43 @@ func weakest(levels []string) string {
 // bounded is a time whose differences do not overflow, and that Restore takes.
 func bounded(t int64) int64 { return min(max(t, math.MinInt64/4), math.MaxInt64/4) }
 
-// broke notes where an anomaly was found: behind that, nothing has been judged so far.
-func (l *Life) broke(g *group, h Head) {
-	d := l.dbs[h.DB]
+// broke notes where an anomaly was found, for the first time or again: behind that, nothing has been judged so far.
+func (l *Life) broke(g *group, a *alerts.Alert, news int64, first bool) {
+	d := l.dbs[a.DB]
 	next := &database{began: l.now}
 	if d != nil {
 		*next = *d
 	}
-	next.DB = h.DB
+	next.DB = a.DB
 	at := next.Place
-	if h.At != nil {
-		at = *h.At
+	if a.At != nil {
+		at = *a.At
 		at.Time = bounded(at.Time)
 	}
 	next.moved = next.moved || at.History != next.History
-	level := cmp.Or(h.Weakest, h.Level)
-	broken := weakest(append([]string{level}, h.Breaks...))
+	level := cmp.Or(a.Weakest, a.Level)
+	broken := weakest(append([]string{level}, a.Breaks...))
 	next.breaches = slices.Clone(next.breaches)
 	i, found := slices.BinarySearchFunc(next.breaches, broken,
 		func(b breach, of string) int { return cmp.Compare(b.broken, of) })
 	if !found && len(next.breaches) < levelsMax {
-		next.breaches = slices.Insert(next.breaches, i, breach{broken: broken, since: h.Seen, at: at})
+		next.breaches = slices.Insert(next.breaches, i, breach{broken: broken, since: a.LastSeen, at: at})
 	}
 	b := &next.breaches[min(i, len(next.breaches)-1)]
 	if next.over(b, l.enough()) {
-		*b = breach{broken: b.broken, since: h.Seen, last: b.last, at: at}
+		*b = breach{broken: b.broken, since: a.LastSeen, last: b.last, at: at}
 	}
-	b.last, b.at = max(b.last, h.Seen), later(b.at, at)
-	b.count += max(h.News, 1)
-	if h.Count <= h.News {
+	b.last, b.at = max(b.last, a.LastSeen), later(b.at, at)
+	b.count += news
+	if first {
 		b.alerts++
 	}
-	if h.At != nil && h.At.Time != 0 {
+	if a.At != nil && a.At.Time != 0 {
 		from := at.Time
 		if at.From != 0 {
 			from = min(from, bounded(at.From))
 		}
-		next.spans = mark(next.spans, Span{From: from, To: at.Time, Alerts: max(h.News, 1)})
+		next.spans = mark(next.spans, Span{From: from, To: at.Time, Alerts: news})
 	}
 	l.put(next)
 
@@ -351,7 +351,7 @@ func (l *Life) broke(g *group, h Head) {
 		g.Weakest = level
 	}
 	g.broken = weakest(append(strings.Fields(g.broken), strings.Fields(broken)...))
-	for _, k := range shown(h.Keys) {
+	for _, k := range shown(a.Keys) {
 		if len(g.Keys) < listMax && !slices.Contains(g.Keys, k) {
 			g.Keys = append(slices.Clip(g.Keys), k) // a snapshot may have them
 		}

@@ -217,7 +217,7 @@ func TestWhatAnAlertBreaks(t *testing.T) {
 func TestChangedPromise(t *testing.T) {
 	s := newSim(t, Config{})
 	s.silent = true
-	skew := func(history uint64, transactions int64) Head {
+	skew := func(history uint64, transactions int64) alerts.Alert {
 		h := lost(fmt.Sprint("skew", history, transactions), "x")
 		h.Level, h.Weakest, h.Name = "ser", "ser", "write-skew"
 		h.At = &alerts.Place{History: history, Transactions: transactions, Time: s.now}
@@ -352,8 +352,8 @@ func TestSpans(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	many := lost("counted", "x")
-	many.At, many.News = &alerts.Place{History: 1, From: 25, Time: 40}, 7 // several, of which that is all that is known
-	s.find(many)
+	many.At = &alerts.Place{History: 1, From: 25, Time: 40} // several, of which that is all that is known
+	s.several(many, 7)
 	if got, want := fmt.Sprint(s.l.Snapshot().Spans("shop")), "[{10 10 1} {20 20 1} {25 40 9} {50 50 1}]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

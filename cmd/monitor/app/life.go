@@ -328,7 +328,7 @@ func (t *teller) step(ctx context.Context, flush bool) (more bool, notices int, 
 		if t.life.Full() || d.full() {
 			break
 		}
-		t.life.Anomaly(head(a), time.Now().UnixNano())
+		t.life.Anomaly(readable(a), a.News, time.Now().UnixNano())
 		d.handled = append(d.handled, store.Handled{ID: a.ID, News: a.News})
 		if err := d.drain(i < len(news)-1); err != nil {
 			return false, 0, err
@@ -422,16 +422,14 @@ func (t *teller) pending(ctx context.Context) ([]store.Alert, error) {
 	return out, nil
 }
 
-// head is what of an alert matters; of one that can't be read, which only another
-// version can have written, that it is there.
-func head(a store.Alert) life.Head {
+// readable is a stored alert; of one that can't be read, which only another version can have written, that it is there.
+func readable(a store.Alert) alerts.Alert {
 	x, err := alerts.Parse(a.Body)
 	if err != nil {
-		return life.Head{ID: a.ID, Name: "unreadable", Severity: name.Error, News: int64(a.News), Count: int64(a.News)}
+		x = alerts.Alert{Name: "unreadable", Severity: name.Error, Count: a.News}
 	}
-	h := life.HeadOf(x, a.News)
-	h.ID = a.ID
-	return h
+	x.ID = a.ID
+	return x
 }
 
 // body is what receivers get: the alert that stands for a group, or the first of those that are told now if it is

@@ -160,7 +160,7 @@ func TestBrokenBeforeAnythingIsJudged(t *testing.T) {
 		l.Judged(life.Progress{DB: db, Place: alerts.Place{History: 1, Transactions: 100, Time: now - 3*hour}, LastRecord: now - hour, Levels: levels}, now-3*hour)
 	}
 	find := func(db, level, name string, at int64) {
-		l.Anomaly(life.Head{ID: db + name, DB: db, Level: level, Weakest: level, Name: name, News: 1, Count: 1, Seen: at, Severity: "critical", At: &alerts.Place{History: 1, Transactions: 100, Time: now - 2*hour}}, at)
+		l.Anomaly(alerts.Alert{ID: db + name, DB: db, Level: level, Weakest: level, Name: name, Count: 1, LastSeen: at, Severity: "critical", At: &alerts.Place{History: 1, Transactions: 100, Time: now - 2*hour}}, 1, at)
 	}
 	find("orders", "ser", "write-skew", now-hour)
 	find("bank", "si", "lost-update", now-hour)
@@ -239,8 +239,8 @@ func TestIdle(t *testing.T) {
 				l.Raise(life.Condition{Kind: troubleSilent, Severity: "warning"}, now)
 			}
 			if c.broken {
-				l.Anomaly(life.Head{ID: "a", DB: "shop", Level: "si", Weakest: "si", Name: "lost-update", News: 1, Count: 1, Seen: now, Severity: "critical",
-					At: &alerts.Place{History: 1, Transactions: 100, Time: now}}, now)
+				l.Anomaly(alerts.Alert{ID: "a", DB: "shop", Level: "si", Weakest: "si", Name: "lost-update", Count: 1, LastSeen: now, Severity: "critical",
+					At: &alerts.Place{History: 1, Transactions: 100, Time: now}}, 1, now)
 			}
 			l.Tick(now)
 			a.status.begin(nil, &fixedLife{l})
