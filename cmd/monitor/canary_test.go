@@ -108,7 +108,7 @@ func startPgBouncer(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) > 0, "pgbouncer")
 	dir := folder(ts)
 	ts.Check(os.Chmod(dir, 0o755)) // PostgreSQL's account reads what is there
-	b, err := databases.NewPgBouncer(context.Background(), dir, startedBy(ts).postgres)
+	b, err := databases.NewPgBouncer(context.Background(), dir, startedBy(ts).postgres, "transaction", 5)
 	ts.Check(err)
 	ts.Defer(b.Close)
 	ts.Setenv("POOLER", b.URL())

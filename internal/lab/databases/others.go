@@ -138,11 +138,12 @@ func (e *Etcd) URL() string { return "etcd://" + e.Addr }
 // Close ends the server.
 func (e *Etcd) Close() { e.Stop(syscall.SIGTERM) }
 
-// PgBouncer pools connections to a PostgreSQL, a transaction at a time.
+// PgBouncer pools connections to a PostgreSQL.
 type PgBouncer struct{ *servers.Server }
 
-// NewPgBouncer makes and starts a pooler of p's primary in dir.
-func NewPgBouncer(ctx context.Context, dir string, p *servers.Postgres) (*PgBouncer, error) {
+// NewPgBouncer makes and starts a pooler of p's primary in dir. A client has one of its size connections for a
+// transaction or a session, as mode says.
+func NewPgBouncer(ctx context.Context, dir string, p *servers.Postgres, mode string, size int) (*PgBouncer, error) {
 	program, err := servers.Find("pgbouncer", pgBouncerInstall, "/usr/sbin")
 	if err != nil {
 		return nil, err
@@ -157,8 +158,8 @@ func NewPgBouncer(ctx context.Context, dir string, p *servers.Postgres) (*PgBoun
 	}
 	file := filepath.Join(dir, "pgbouncer.ini")
 	text := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = "+
-		"%d\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"+
-		"ignore_startup_parameters = extra_float_digits\ndefault_pool_size = 5\n", host, port, numbers[0])
+		"%d\nunix_socket_dir =\nauth_type = any\npool_mode = %s\n"+
+		"ignore_startup_parameters = extra_float_digits\ndefault_pool_size = %d\n", host, port, numbers[0], mode, size)
 	text = strings.Replace(text, "* = host", "canary = user=canary dbname=canary host", 1)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ var topologies = []topology{
 		p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{})
 		missing(t, err)
 		t.Cleanup(p.Close)
-		b, err := databases.NewPgBouncer(t.Context(), dir, p)
+		b, err := databases.NewPgBouncer(t.Context(), dir, p, "transaction", 5)
 		missing(t, err)
 		t.Cleanup(b.Close)
 		return place{[]string{"--target", b.URL()}, []string{b.Addr, "pooler:6432", "?sslmode=disable&", "?"}}
