@@ -84,6 +84,7 @@ type Recorder struct {
 	filling *buffer
 	closed  bool
 	filled  chan struct{} // has an element when filling may have records
+	pressed chan struct{} // has an element when these are not to wait for more
 	room    sync.Cond     // of mu: filling was taken
 
 	recorded, dropped atomic.Int64
@@ -127,7 +128,7 @@ func New(sink Sink, o Options) *Recorder {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Recorder{sinks: []outlet{{Sink: sink}}, options: o, filling: &buffer{},
-		filled: make(chan struct{}, 1), over: make(chan struct{}), stop: stop}
+		filled: make(chan struct{}, 1), pressed: make(chan struct{}, 1), over: make(chan struct{}), stop: stop}
 	for _, s := range o.Beside {
 		r.sinks = append(r.sinks, outlet{Sink: s})
 	}
@@ -153,7 +154,8 @@ func (r *Recorder) Close(ctx context.Context) error {
 	r.closed = true
 	r.room.Broadcast()
 	r.mu.Unlock()
-	r.wake()
+	wait.Signal(r.filled)
+	wait.Signal(r.pressed)
 	defer context.AfterFunc(ctx, r.stop)()
 	<-r.over
 	r.stop()
@@ -167,12 +169,22 @@ func (r *Recorder) Close(ctx context.Context) error {
 	return nil
 }
 
+// gather is how long a record waits for others: to wake who feeds the sink costs more than to make a record.
+const gather = 10 * time.Millisecond
+
 // feed empties the buffer until the recorder is closed. Two buffers take turns.
 func (r *Recorder) feed(ctx context.Context) {
 	defer close(r.over)
 	full := &buffer{}
 	var records []Record
+	waiting := time.NewTimer(gather)
+	defer waiting.Stop()
 	for range r.filled {
+		waiting.Reset(gather)
+		select {
+		case <-waiting.C:
+		case <-r.pressed:
+		}
 		r.mu.Lock()
 		r.filling, full = full, r.filling
 		closed := r.closed
@@ -231,9 +243,6 @@ func (r *Recorder) loss() (out []Record) {
 	return out
 }
 
-// wake says that there is something to do; that it was said before is enough.
-func (r *Recorder) wake() { wait.Signal(r.filled) }
-
 // take puts a record into the buffer, or drops it. A record that is larger than the whole buffer has room
 // when the buffer is empty.
 func (r *Recorder) take(session string, encode func([]byte) []byte) {
@@ -251,7 +260,12 @@ func (r *Recorder) take(session string, encode func([]byte) []byte) {
 	from := len(b.text)
 	b.text = encode(b.text)
 	b.records = append(b.records, span{session, from, len(b.text)})
-	r.wake()
+	if len(b.records) == 1 {
+		wait.Signal(r.filled)
+	}
+	if len(b.text) >= r.options.BufferBytes/2 {
+		wait.Signal(r.pressed)
+	}
 }
 
 // Event records that something happened around the transactions, such as a failover. It goes where records

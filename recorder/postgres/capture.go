@@ -51,7 +51,7 @@ func New(ctx context.Context, rec *recorder.Recorder, o Options) (*Capture, erro
 		o.Failed = func(error) {}
 	}
 	c := &Capture{rec: rec, options: o, plans: map[string][]*sql.Plan{}, unclear: map[Unclear]int64{},
-		items: items{of: map[string]item{}, lossy: map[string]bool{}, loose: map[string]int{}}}
+		items: items{of: map[string]item{}, lossy: map[columnName]bool{}, loose: map[string]int{}}}
 	catalog, err := o.Load(ctx)
 	if err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (c *Capture) Reload() {
 // Connect begins a connection of which the first message is still to come.
 func (c *Capture) Connect() *Connection {
 	return &Connection{capture: c, client: framer{isUntyped: true}, starting: true, status: 'I',
-		statements: map[string]*statement{},
-		portals:    map[string]*portal{}, unresolved: map[string]*sql.Plan{}, temporary: map[string]bool{}}
+		statements: map[string]*statement{}, described: map[*sql.Plan]*rows{},
+		portals: map[string]*portal{}, unresolved: map[string]*sql.Plan{}, temporary: map[string]bool{}}
 }
 
 // Reason is why what a statement did is not recorded.
@@ -171,24 +171,22 @@ func (c *Capture) loseColumn(p *sql.Plan, t *table, column int) {
 	c.items.loseTable(t, column)
 }
 
-// plansMax and planTextMax bound what is kept of texts.
+// plansMax and planTextMax bound what is kept of texts, and of their rows.
 const (
 	plansMax    = 4096
 	planTextMax = 16 << 10
 )
 
 // plan is what the statements of a text do, and its literals.
-func (c *Capture) plan(text string, isStrange bool) ([]*sql.Plan, []sql.Token) {
-	if isStrange {
+func (c *Connection) plan(text string) ([]*sql.Plan, []sql.Token) {
+	if c.strange {
 		return []*sql.Plan{{Verb: sql.Anything, Text: "(a text with standard_conforming_strings off)"}}, nil
 	}
-	tokens, err := sql.Lex(make([]sql.Token, 0, 32), text)
+	tokens, err := sql.Lex(c.tokens[:0], text)
 	if err != nil {
 		return []*sql.Plan{{Verb: sql.Anything, Text: "(a text that can't be read: " + err.Error() + ")"}}, nil
 	}
-	var room [512]byte
-	shape := room[:0]
-	literals := 0
+	shape, literals := c.shape[:0], 0
 	for i, t := range tokens {
 		shape = append(shape, byte('0'+t.Kind))
 		if t.IsLiteral() {
@@ -207,14 +205,22 @@ func (c *Capture) plan(text string, isStrange bool) ([]*sql.Plan, []sql.Token) {
 			}
 		}
 	}
+	plans := c.capture.plan(shape, tokens)
+	if clear(tokens); len(text) <= planTextMax {
+		c.tokens, c.shape = tokens, shape
+	}
+	return plans, values
+}
+
+// plan is what the statements of tokens do, which are alike if their shape is.
+func (c *Capture) plan(shape []byte, tokens []sql.Token) []*sql.Plan {
 	c.mu.Lock()
 	plans, ok := c.plans[string(shape)]
 	c.mu.Unlock()
 	if ok {
-		return plans, values
+		return plans
 	}
-	plans = sql.Plans(tokens)
-	if len(text) <= planTextMax {
+	if plans = sql.Plans(tokens); len(shape) <= planTextMax {
 		c.mu.Lock()
 		if len(c.plans) >= plansMax {
 			clear(c.plans)
@@ -222,7 +228,7 @@ func (c *Capture) plan(text string, isStrange bool) ([]*sql.Plan, []sql.Token) {
 		c.plans[string(shape)] = plans
 		c.mu.Unlock()
 	}
-	return plans, values
+	return plans
 }
 
 // Blind tells whether nothing is recorded any more, as something may have written anything.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,9 +20,13 @@ const (
 )
 
 type item struct {
+	name     string // as the records have it
 	standing standing
 	owner    *Connection // of opened
 }
+
+// columnName is a column of a table; without a name all of them.
+type columnName struct{ table, column string }
 
 // itemsMax is how many items are kept apart. Of more nothing is recorded.
 const itemsMax = 1_000_000
@@ -30,16 +35,27 @@ const itemsMax = 1_000_000
 type items struct {
 	mu    sync.Mutex
 	of    map[string]item
-	full  bool            // some item had no room: none that is not in of is unseen for certain
-	lossy map[string]bool // labels of tables, and label.column
-	all   bool            // all are lossy
+	full  bool // some item had no room: none that is not in of is unseen for certain
+	lossy map[columnName]bool
+	all   bool // all are lossy
 	// loose counts the statements under way, by label, that write rows which only their answer tells.
 	loose map[string]int
 }
 
 // isLossy tells whether no more is recorded of an item; s.mu is held.
 func (s *items) isLossy(key string, t *table, column int) bool {
-	return s.all || s.lossy[t.label] || s.lossy[t.label+"."+t.columns[column].name] || s.of[key].standing == lossy
+	return s.all || s.of[key].standing == lossy ||
+		len(s.lossy) > 0 && (s.lossy[columnName{t.label, ""}] || s.lossy[columnName{t.label, t.columns[column].name}])
+}
+
+// called is the name of an item, which is kept once.
+func (s *items) called(name []byte) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if it, there := s.of[string(name)]; there {
+		return it.name
+	}
+	return string(name)
 }
 
 // write says that a connection is about to write an item. It is true if the item was unseen: it is then opened.
@@ -54,7 +70,7 @@ func (s *items) write(key string, t *table, column int, c *Connection) (opens, i
 	case it.standing == known || it.standing == opened && it.owner == c:
 		return false, false
 	case it.standing == opened: // by another: which of them found what was there before is not known
-		s.of[key] = item{standing: lossy}
+		s.of[key] = item{name: key, standing: lossy}
 		return false, true
 	case len(s.of) >= itemsMax:
 		s.full = true
@@ -62,10 +78,10 @@ func (s *items) write(key string, t *table, column int, c *Connection) (opens, i
 	case s.full:
 		return false, true
 	case s.loose[t.label] > 0: // that may have written it before
-		s.of[key] = item{standing: lossy}
+		s.of[key] = item{name: key, standing: lossy}
 		return false, true
 	}
-	s.of[key] = item{opened, c}
+	s.of[key] = item{key, opened, c}
 	return true, false
 }
 
@@ -77,7 +93,7 @@ func (s *items) lose(key string) {
 		s.full = true
 		return
 	}
-	s.of[key] = item{standing: lossy}
+	s.of[key] = item{name: key, standing: lossy}
 }
 
 // loseTable makes all of a table lossy, or a column of it.
@@ -85,9 +101,9 @@ func (s *items) loseTable(t *table, column int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if column >= 0 {
-		s.lossy[t.label+"."+t.columns[column].name] = true
+		s.lossy[columnName{t.label, t.columns[column].name}] = true
 	} else {
-		s.lossy[t.label] = true
+		s.lossy[columnName{t.label, ""}] = true
 	}
 }
 
@@ -102,7 +118,7 @@ func (s *items) defined(names []sql.Name, prefix string) {
 		}
 		for key := range s.of {
 			if strings.HasPrefix(key, label+":") {
-				s.lossy[label] = true
+				s.lossy[columnName{label, ""}] = true
 				break
 			}
 		}
@@ -136,10 +152,10 @@ func (s *items) read(key string, t *table, column int, c *Connection, before boo
 	case it.standing == opened && (it.owner != c || !before):
 		return false, false
 	case it.standing == opened && s.loose[t.label] > 0: // what was there before may be what that wrote
-		s.of[key] = item{standing: lossy}
+		s.of[key] = item{name: key, standing: lossy}
 		return false, false
 	}
-	s.of[key] = item{standing: known}
+	s.of[key] = item{name: key, standing: known}
 	return true, true
 }
 
@@ -147,8 +163,8 @@ func (s *items) read(key string, t *table, column int, c *Connection, before boo
 func (s *items) absent(key string, t *table, c *Connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of[key] == (item{opened, c}) && s.loose[t.label] == 0 {
-		s.of[key] = item{standing: known}
+	if s.of[key] == (item{key, opened, c}) && s.loose[t.label] == 0 {
+		s.of[key] = item{name: key, standing: known}
 	}
 }
 
@@ -156,14 +172,14 @@ func (s *items) absent(key string, t *table, c *Connection) {
 func (s *items) close(key string, c *Connection, undone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of[key] != (item{opened, c}) {
+	if s.of[key] != (item{key, opened, c}) {
 		return
 	}
 	if undone && !s.full {
 		delete(s.of, key)
 		return
 	}
-	s.of[key] = item{standing: lossy}
+	s.of[key] = item{name: key, standing: lossy}
 }
 
 // await counts the statements under way that write rows of a table which are not known yet.
@@ -173,22 +189,33 @@ func (s *items) await(t *table, n int) {
 	s.loose[t.label] += n
 }
 
-// itemKey is the name of an item; empty: the row's key has no name.
-func itemKey(t *table, row string, column int) string {
-	return t.label + ":" + row + "." + t.columns[column].name
+// item is the name of a column of a row.
+func (c *Connection) item(t *table, row string, column int) string {
+	c.name = append(append(append(append(append(c.name[:0], t.label...), ':'), row...), '.'), t.columns[column].name...)
+	if c.capture.options.Complete {
+		return c.capture.items.called(c.name)
+	}
+	return string(c.name)
 }
 
-// rowKey is what a row's key is called.
-func rowKey(values []record.Value) string {
-	if len(values) == 1 && values[0].Kind == record.KindString {
-		return values[0].Text
+// row is what a row with this key is called.
+func (c *Connection) row(key []record.Value) string {
+	if len(key) == 1 && key[0].Kind == record.KindString {
+		return key[0].Text
 	}
-	var b []byte
-	for i, v := range values {
+	c.name = c.name[:0]
+	for i, v := range key {
 		if i > 0 {
-			b = append(b, ',')
+			c.name = append(c.name, ',')
 		}
-		b = v.AppendJSON(b)
+		c.name = v.AppendJSON(c.name)
 	}
-	return string(b)
+	return string(c.name)
+}
+
+// emptyKey is one of t whose values are still to come.
+func (c *Connection) emptyKey(t *table) []record.Value {
+	c.key = slices.Grow(c.key[:0], len(t.key))[:len(t.key)]
+	clear(c.key)
+	return c.key
 }

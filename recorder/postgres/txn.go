@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"slices"
@@ -30,12 +31,23 @@ type Connection struct {
 	searches       bool            // names are looked up in other schemas than the catalog's
 	temporary      map[string]bool // tables of its own
 	starting       bool            // the first message is still to come
-	values         pgproto3.DataRow
+	heard          int64           // when the client was heard last
 
 	queue      []answer
 	statements map[string]*statement
 	portals    map[string]*portal
-	status     byte // as the server said last: I, T, E
+	status     byte                // as the server said last: I, T, E
+	described  map[*sql.Plan]*rows // of the simple protocol
+
+	// Room that is used again.
+	room   [8]answer
+	spare  *run
+	tokens []sql.Token
+	shape  []byte
+	values pgproto3.DataRow
+	key    []record.Value
+	name   []byte
+	ended  *txn
 
 	// What the messages that are sent will have led to when the next one is carried out: whether that stands in a
 	// transaction that its own COMMIT ends, and how many statements there were since the last Sync.
@@ -66,10 +78,10 @@ type own struct {
 // txn is a transaction in work.
 type txn struct {
 	start  int64
-	xid    string      // PostgreSQL's number of it, if somebody asked for that
-	asked  []string    // the texts of its statements
-	ops    []record.Op // one without a key is not recorded
-	own    map[string]own
+	xid    string         // PostgreSQL's number of it, if somebody asked for that
+	asked  []string       // the texts of its statements
+	ops    []record.Op    // one without a key is not recorded
+	own    map[string]own // by item
 	saves  []save
 	undo   []undo // while there is a savepoint
 	isLost bool   // what it wrote is not known
@@ -112,6 +124,7 @@ const writesMax = 200_000
 // effect is an item that a statement writes.
 type effect struct {
 	row     string
+	item    string // empty: the row is not known yet
 	column  int
 	value   record.Value
 	isKnown bool
@@ -126,7 +139,9 @@ type run struct {
 	literals  []sql.Token
 	statement *statement // nil: of the simple protocol
 	portal    *portal    // likewise
-	about     *description
+	about     *rows
+	next      *run // of the same text
+	isShared  bool // it is carried out by several messages
 
 	catalog   *Catalog
 	table     *table // that it writes; nil: none that is recorded
@@ -139,10 +154,26 @@ type run struct {
 	hasUnseen bool
 }
 
-// returned is a row that RETURNING gave.
+// returned is a row that RETURNING gave, by column.
 type returned struct {
 	row    string
-	values map[int]record.Value // by column
+	values []given
+}
+
+// given is what a column was said to hold.
+type given struct {
+	column int
+	value  record.Value
+}
+
+// of is what was given of a column.
+func (b *returned) of(column int) (record.Value, bool) {
+	for _, g := range b.values {
+		if g.column == column {
+			return g.value, true
+		}
+	}
+	return record.Value{}, false
 }
 
 // rowMap says where in a row what is recorded of a table stands.
@@ -182,7 +213,7 @@ func (c *Connection) value(r *run, o sql.Operand, col *column) (record.Value, bo
 		}
 		return written(col.class, t.Text, col.most)
 	case sql.Param:
-		if r.portal == nil || o.N >= len(r.portal.params) {
+		if r.portal == nil || o.N >= len(r.portal.bind.Parameters) {
 			return record.Value{}, false
 		}
 		if o.N < len(r.statement.oids) {
@@ -190,7 +221,7 @@ func (c *Connection) value(r *run, o sql.Operand, col *column) (record.Value, bo
 				return record.Value{}, false
 			}
 		}
-		v, ok := received(col.class, format(r.portal.formats, o.N), r.portal.params[o.N])
+		v, ok := received(col.class, format(r.portal.bind.ParameterFormatCodes, o.N), r.portal.bind.Parameters[o.N])
 		if ok && col.most > 0 && v.Kind == record.KindString {
 			return written(col.class, v.Text, col.most)
 		}
@@ -259,6 +290,9 @@ func (c *Connection) loseRows(p *sql.Plan, t *table) {
 
 // loseFollowers takes a deletion of rows of a table, or a change of these columns, which other tables' rows follow.
 func (c *Connection) loseFollowers(p *sql.Plan, t *table, deleted bool, columns []int) {
+	if len(t.follow) == 0 {
+		return
+	}
 	follow := map[*table]bool{}
 	t.followers(follow, deleted, columns)
 	for f := range follow {
@@ -296,7 +330,7 @@ func (c *Connection) willCommit() {
 func (c *Connection) effects(r *run, t *table) {
 	p := r.plan
 	r.isLoose = p.Loose
-	var columns []int // that it writes
+	columns := make([]int, 0, 8) // that it writes
 	unlisted := false
 	for _, a := range p.Sets {
 		if at := t.column(a.Column); at >= 0 {
@@ -323,7 +357,7 @@ func (c *Connection) effects(r *run, t *table) {
 		if !r.isLoose {
 			row, before, ok := c.conditions(r, t)
 			r.isLoose = !ok
-			r.rows, r.before = []string{row}, before
+			r.rows, r.before = append(r.rows, row), before
 		}
 		if r.isLoose {
 			r.rows = nil
@@ -360,7 +394,7 @@ func (c *Connection) conflictOnKey(p *sql.Plan, t *table) bool {
 
 // conditions is the row that a statement's conditions name, and what its other columns have to hold.
 func (c *Connection) conditions(r *run, t *table) (row string, before []effect, ok bool) {
-	key := make([]record.Value, len(t.key))
+	key := c.emptyKey(t)
 	named := 0
 	for _, a := range r.plan.Conditions {
 		at := t.column(a.Column)
@@ -387,7 +421,7 @@ func (c *Connection) conditions(r *run, t *table) (row string, before []effect, 
 	if named < len(t.key) {
 		return "", nil, false
 	}
-	return rowKey(key), before, true
+	return c.row(key), before, true
 }
 
 // effect is what SET gives a column.
@@ -448,7 +482,7 @@ func (c *Connection) inserts(r *run, t *table) {
 		}
 		row := ""
 		if !r.isLoose {
-			row = rowKey(key)
+			row = c.row(key)
 			r.rows = append(r.rows, row)
 		}
 		for at := range t.columns {
@@ -481,13 +515,13 @@ func (c *Connection) inserts(r *run, t *table) {
 // declare says what is about to be written.
 func (c *Connection) declare(r *run, t *table) {
 	p := r.plan
-	if p.Verb != sql.Delete && p.Conflict == sql.ConflictNothing && len(p.Rows) > 1 && !c.returns(p, t, t.key) {
+	if p.Verb != sql.Delete && p.Conflict == sql.ConflictNothing && len(p.Rows) > 1 && !c.returns(p, t, t.key...) {
 		c.capture.loseTable(p, t) // which of the rows are written is not told
 		r.table = nil
 		return
 	}
 	if r.isLoose {
-		if !c.returns(p, t, t.key) || p.Verb == sql.Insert && len(p.Rows) == 0 {
+		if !c.returns(p, t, t.key...) || p.Verb == sql.Insert && len(p.Rows) == 0 {
 			if p.Verb == sql.Update {
 				for _, e := range r.effects {
 					c.capture.loseColumn(p, t, e.column)
@@ -499,7 +533,7 @@ func (c *Connection) declare(r *run, t *table) {
 			return
 		}
 		for _, e := range r.effects {
-			if !e.isKnown && !c.returns(p, t, []int{e.column}) {
+			if !e.isKnown && !c.returns(p, t, e.column) {
 				c.capture.loseColumn(p, t, e.column)
 			}
 		}
@@ -510,16 +544,16 @@ func (c *Connection) declare(r *run, t *table) {
 	}
 	for i := range r.effects {
 		e := &r.effects[i]
-		key := itemKey(t, e.row, e.column)
-		e.skip = c.claim(key, t, e.column)
-		if !e.isKnown && !e.skip && !c.returns(p, t, []int{e.column}) {
-			c.unresolved[key] = p
+		e.item = c.item(t, e.row, e.column)
+		e.skip = c.claim(e.item, t, e.column)
+		if !e.isKnown && !e.skip && !c.returns(p, t, e.column) {
+			c.unresolved[e.item] = p
 		}
 	}
 }
 
 // returns tells whether RETURNING gives these columns.
-func (c *Connection) returns(p *sql.Plan, t *table, columns []int) bool {
+func (c *Connection) returns(p *sql.Plan, t *table, columns ...int) bool {
 	for _, at := range columns {
 		if !slices.Contains(p.Returning, "*") && !slices.Contains(p.Returning, t.columns[at].name) {
 			return false
@@ -528,13 +562,13 @@ func (c *Connection) returns(p *sql.Plan, t *table, columns []int) bool {
 	return len(p.Returning) > 0
 }
 
-// row takes a row that a statement gave.
-func (c *Connection) row(r *run, values [][]byte) {
+// given takes a row that a statement gave.
+func (c *Connection) given(r *run, values [][]byte) {
 	r.seen++
 	about := r.about
 	var results []int16
 	if r.portal != nil {
-		about, results = r.statement.about, r.portal.results
+		about, results = r.statement.about, r.portal.bind.ResultFormatCodes
 	}
 	if about == nil || len(about.fields) != len(values) || r.plan.Verb == sql.Quiet {
 		r.hasUnseen = true
@@ -558,7 +592,7 @@ func (c *Connection) row(r *run, values [][]byte) {
 				continue
 			}
 		} else {
-			key, ok := make([]record.Value, len(m.key)), true
+			key, ok := c.emptyKey(m.table), true
 			for i, field := range m.key {
 				v, has := get(field, m.table.key[i])
 				key[i], ok = v, ok && has && v != sqlNull
@@ -566,13 +600,13 @@ func (c *Connection) row(r *run, values [][]byte) {
 			if !ok {
 				continue // an outer join found no row
 			}
-			row = rowKey(key)
+			row = c.row(key)
 		}
 		if r.plan.Verb != sql.Select {
-			back := returned{row, map[int]record.Value{}}
+			back := returned{row: row}
 			for _, fc := range m.columns {
 				if v, ok := get(fc[0], fc[1]); ok {
-					back.values[fc[1]] = v
+					back.values = append(back.values, given{fc[1], v})
 				}
 			}
 			r.returned = append(r.returned, back)
@@ -601,11 +635,11 @@ func number(b []byte, isBinary bool) string {
 }
 
 // mapsOf is where in the rows of a statement there is something to be recorded.
-func (c *Connection) mapsOf(r *run, about *description) []rowMap {
-	if about.catalog == r.catalog && about.plan == r.plan {
+func (c *Connection) mapsOf(r *run, about *rows) []rowMap {
+	if about.catalog == r.catalog && about.table == r.table && about.isLoose == r.isLoose {
 		return about.maps
 	}
-	about.catalog, about.plan, about.maps = r.catalog, r.plan, nil
+	about.catalog, about.table, about.isLoose, about.maps = r.catalog, r.table, r.isLoose, nil
 	p := r.plan
 	if p.Verb == sql.Select && !p.Plain {
 		return nil
@@ -651,7 +685,10 @@ func (c *Connection) mapsOf(r *run, about *description) []rowMap {
 // current is the transaction that is being answered.
 func (c *Connection) current() *txn {
 	if c.txn == nil {
-		c.txn = &txn{start: c.started, own: map[string]own{}}
+		if c.txn = c.ended; c.txn == nil {
+			c.txn = &txn{own: map[string]own{}}
+		}
+		c.ended, c.txn.start = nil, c.started
 	}
 	return c.txn
 }
@@ -659,7 +696,7 @@ func (c *Connection) current() *txn {
 // see takes what an item was read to hold.
 func (c *Connection) see(t *table, row string, column int, v record.Value) {
 	x := c.current()
-	key := itemKey(t, row, column)
+	key := c.item(t, row, column)
 	mine, isMine := x.own[key]
 	if !isMine || mine.isKnown {
 		if len(x.ops) < readsMax && c.holds(t, key, column, v, !isMine) {
@@ -698,17 +735,19 @@ func (c *Connection) holds(t *table, key string, column int, v record.Value, bef
 	return held
 }
 
+// tags are what the ends of statements begin with, where that is known.
+var tags = [...]string{sql.Select: "SELECT", sql.Insert: "INSERT", sql.Update: "UPDATE", sql.Delete: "DELETE",
+	sql.Savepoint: "SAVEPOINT"}
+
 // complete takes the end of a statement that was carried out.
-func (c *Connection) complete(r *run, tag string) bool {
+func (c *Connection) complete(r *run, tag []byte) bool {
 	p := r.plan
-	word, rest, _ := strings.Cut(tag, " ")
+	word, rest, _ := bytes.Cut(tag, []byte{' '})
 	count := 0
-	if at := strings.LastIndexByte(rest, ' '); rest != "" {
-		count, _ = strconv.Atoi(rest[at+1:])
+	if at := bytes.LastIndexByte(rest, ' '); len(rest) > 0 {
+		count, _ = strconv.Atoi(string(rest[at+1:]))
 	}
-	want := map[sql.Verb]string{sql.Select: "SELECT", sql.Insert: "INSERT", sql.Update: "UPDATE", sql.Delete: "DELETE",
-		sql.Savepoint: "SAVEPOINT"}[p.Verb]
-	if want != "" && word != want {
+	if int(p.Verb) < len(tags) && tags[p.Verb] != "" && string(word) != tags[p.Verb] {
 		return false
 	}
 	switch p.Verb {
@@ -720,7 +759,7 @@ func (c *Connection) complete(r *run, tag string) bool {
 	case sql.Begin:
 		c.current()
 	case sql.Commit:
-		switch tag {
+		switch string(tag) {
 		case "COMMIT":
 			c.end(record.Committed)
 		case "ROLLBACK":
@@ -729,7 +768,7 @@ func (c *Connection) complete(r *run, tag string) bool {
 	case sql.Rollback:
 		c.end(record.Aborted)
 	case sql.Prepare:
-		if word == "ROLLBACK" {
+		if string(word) == "ROLLBACK" {
 			c.end(record.Aborted)
 		} else {
 			c.end(record.Unknown)
@@ -841,9 +880,9 @@ func (c *Connection) wrote(r *run, count int) {
 		for _, back := range r.returned {
 			r.rows = append(r.rows, back.row)
 			for _, e := range r.effects {
-				e.row = back.row
-				c.claim(itemKey(t, e.row, e.column), t, e.column)
-				c.write(r, t, e, back.values)
+				e.row, e.item = back.row, c.item(t, back.row, e.column)
+				c.claim(e.item, t, e.column)
+				c.write(r, t, e, &back)
 			}
 			c.others(r, t, back)
 		}
@@ -861,19 +900,20 @@ func (c *Connection) wrote(r *run, count int) {
 	for _, e := range r.before {
 		c.see(t, r.rows[0], e.column, e.value)
 	}
-	backs := map[string]returned{}
-	for _, back := range r.returned {
-		backs[back.row] = back
-	}
 	for _, e := range r.effects {
-		back, isBack := backs[e.row]
-		if p.Conflict == sql.ConflictNothing && len(r.rows) > 1 && !isBack {
+		back, at := &returned{}, len(r.returned)-1
+		for at >= 0 && r.returned[at].row != e.row {
+			at--
+		}
+		switch {
+		case at >= 0:
+			back = &r.returned[at]
+		case p.Conflict == sql.ConflictNothing && len(r.rows) > 1:
 			continue
+		case len(r.rows) == 1 && len(r.returned) == 1:
+			back = &r.returned[0]
 		}
-		if len(r.rows) == 1 && !isBack && len(r.returned) == 1 {
-			back = r.returned[0]
-		}
-		c.write(r, t, e, back.values)
+		c.write(r, t, e, back)
 	}
 	for _, back := range r.returned {
 		c.others(r, t, back)
@@ -904,9 +944,11 @@ func (c *Connection) finished(r *run) {
 func (c *Connection) abandon(r *run) {
 	if t := r.table; t != nil {
 		for _, e := range r.effects {
-			key := itemKey(t, e.row, e.column)
-			if mine, isMine := c.current().own[key]; !isMine || mine.isKnown {
-				delete(c.unresolved, key)
+			if e.item == "" { // of a row that only the answer would have told
+				continue
+			}
+			if mine, isMine := c.current().own[e.item]; !isMine || mine.isKnown {
+				delete(c.unresolved, e.item)
 			}
 		}
 	}
@@ -918,19 +960,18 @@ func (c *Connection) others(r *run, t *table, back returned) {
 	if r.plan.Verb == sql.Insert {
 		return
 	}
-	for at, v := range back.values {
-		if r.plan.Verb != sql.Delete && !slices.ContainsFunc(r.effects, func(e effect) bool { return e.column == at }) {
-			c.see(t, back.row, at, v)
+	for _, g := range back.values {
+		if r.plan.Verb != sql.Delete && !slices.ContainsFunc(r.effects, func(e effect) bool { return e.column == g.column }) {
+			c.see(t, back.row, g.column, g.value)
 		}
 	}
 }
 
 // write takes an item that was written. back is what RETURNING gave of its row.
-func (c *Connection) write(r *run, t *table, e effect, back map[int]record.Value) {
-	x := c.current()
-	key := itemKey(t, e.row, e.column)
+func (c *Connection) write(r *run, t *table, e effect, back *returned) {
+	x, key := c.current(), e.item
 	before, isMine := x.own[key]
-	if v, ok := back[e.column]; ok {
+	if v, ok := back.of(e.column); ok {
 		if r.plan.Verb == sql.Delete { // what it held
 			c.see(t, e.row, e.column, v)
 			before, isMine = x.own[key]
@@ -996,7 +1037,16 @@ func (c *Connection) end(status record.Status) {
 	if slices.ContainsFunc(x.ops, func(o record.Op) bool { return o.Key != "" }) {
 		c.session.Record(x.start, status, x.xid, strings.Join(x.asked, "; "), x.ops...)
 	}
+	if cap(x.ops) <= keptMax { // its room is for the next one
+		clear(x.own)
+		clear(x.undo)
+		*x = txn{asked: x.asked[:0], ops: x.ops[:0], own: x.own, saves: x.saves[:0], undo: x.undo[:0]}
+		c.ended = x
+	}
 }
+
+// keptMax is how many operations there is room for in a transaction that is kept.
+const keptMax = 1000
 
 // settle takes what ReadyForQuery says.
 func (c *Connection) settle(status byte) {
@@ -1036,7 +1086,7 @@ func (c *Connection) Close() {
 func (c *Connection) leave() {
 	var under []*run // statements that may have written
 	for _, a := range c.queue {
-		for _, r := range a.runs {
+		for r := a.run; r != nil; r = r.next {
 			if r.table != nil {
 				under = append(under, r)
 			}
@@ -1070,7 +1120,7 @@ func (c *Connection) leave() {
 // awaits tells whether only the answer would have told a value.
 func (r *run) awaits(c *Connection) bool {
 	return slices.ContainsFunc(r.effects, func(e effect) bool {
-		return !e.isKnown && c.returns(r.plan, r.table, []int{e.column})
+		return !e.isKnown && c.returns(r.plan, r.table, e.column)
 	})
 }
 

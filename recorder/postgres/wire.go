@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -101,43 +102,44 @@ func (m *framer) hold(b []byte) {
 type statement struct {
 	plan     *sql.Plan
 	literals []sql.Token
-	oids     []uint32     // of the parameters; 0: the server chooses
-	about    *description // of its rows; nil: not known
+	oids     []uint32 // of the parameters; 0: the server chooses
+	about    *rows    // nil: not known
 }
 
 // portal is a statement with its parameters.
 type portal struct {
 	statement *statement
-	params    [][]byte
-	formats   []int16 // of the parameters
-	results   []int16 // of the columns
-	run       *run    // under way: some of its rows were fetched
+	bind      pgproto3.Bind
+	run       *run // under way: some of its rows were fetched
 }
 
-// description is what a row has.
-type description struct {
+// rows is what the rows of a statement have, as the server described them.
+type rows struct {
+	text   []byte // the description
 	fields []pgproto3.FieldDescription
 	xid    int // the field of the transaction's number; -1: none
 
-	catalog *Catalog // for which maps was made
-	plan    *sql.Plan
+	catalog *Catalog // for which maps was made, and a run
+	table   *table
+	isLoose bool
 	maps    []rowMap
 }
 
 // answer is what the server has still to answer.
 type answer struct {
-	kind   byte // of the client's message
-	sent   int64
-	runs   []*run // of Q, and the one of E
-	about  **description
-	name   string // of the statement or portal that the message made or closed
-	before any    // what was called so before
+	kind      byte // of the client's message
+	sent      int64
+	run       *run       // of Q the next one, and the one of E
+	statement *statement // that P makes, D describes, or C closes
+	before    any        // what the name of the statement or portal meant before
+	name      string
 }
 
 // FromClient takes what the client sends, before it is sent on.
 func (c *Connection) FromClient(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.heard = c.capture.rec.Now()
 	c.hear(&c.client, b, c.clientMessage, "what the client sends is not understood")
 }
 
@@ -210,20 +212,24 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 	}
 	if len(c.queue) == 0 {
 		c.inBlock, c.batch = c.status != 'I', 0
+		c.queue = c.room[:0]
 	}
-	a := answer{kind: kind}
+	a := answer{kind: kind, sent: c.heard}
 	switch kind {
 	case 'Q':
-		var m pgproto3.Query
 		plans, literals := []*sql.Plan{{Verb: sql.Anything, Text: "(a statement of more than 1 MiB)"}}, []sql.Token(nil)
 		if body != nil {
+			var m pgproto3.Query
 			if m.Decode(body) != nil {
 				return false
 			}
-			plans, literals = c.capture.plan(m.String, c.strange)
+			plans, literals = c.plan(m.String)
 		}
+		last := &a.run
 		for _, p := range plans {
-			a.runs = append(a.runs, c.start(&run{plan: p, literals: literals}))
+			r := c.newRun()
+			r.plan, r.literals = p, literals
+			*last, last = c.start(r), &r.next
 		}
 		c.sync()
 	case 'P':
@@ -233,7 +239,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 			if m.Decode(body) != nil {
 				return false
 			}
-			plans, literals := c.capture.plan(m.Query, c.strange)
+			plans, literals := c.plan(m.Query)
 			s.oids, s.literals, s.plan = m.ParameterOIDs, literals, &sql.Plan{Verb: sql.Quiet}
 			if len(plans) > 0 {
 				s.plan = plans[0]
@@ -250,21 +256,16 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		c.statements[a.name] = s
 	case 'B':
 		p := &portal{}
-		var m pgproto3.Bind
 		if body != nil {
-			if m.Decode(body) != nil {
+			if p.bind.Decode(slices.Clone(body)) != nil {
 				return false
 			}
-			p.statement = c.statements[m.PreparedStatement]
-			p.formats, p.results = m.ParameterFormatCodes, m.ResultFormatCodes
-			for _, v := range m.Parameters {
-				p.params = append(p.params, cloned(v))
-			}
+			p.statement = c.statements[p.bind.PreparedStatement]
 		}
 		if p.statement == nil {
 			p.statement = &statement{plan: &sql.Plan{Verb: sql.Anything, Text: "(a statement that was prepared out of sight)"}}
 		}
-		a.name, a.before = m.DestinationPortal, c.portals[m.DestinationPortal]
+		a.name, a.before = p.bind.DestinationPortal, c.portals[p.bind.DestinationPortal]
 		if len(c.portals) >= preparedMax && a.name != "" {
 			return false
 		}
@@ -274,13 +275,10 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		if body == nil || m.Decode(body) != nil {
 			return false
 		}
-		if s := c.statements[m.Name]; m.ObjectType == 'S' && s != nil {
-			a.about, a.name = &s.about, m.Name
-			a.before = s
+		if m.ObjectType == 'S' {
+			a.statement = c.statements[m.Name]
 		} else if p := c.portals[m.Name]; m.ObjectType == 'P' && p != nil {
-			a.about = &p.statement.about
-		} else {
-			a.about = new(*description)
+			a.statement = p.statement
 		}
 	case 'E':
 		var m pgproto3.Execute
@@ -290,12 +288,14 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		p := c.portals[m.Portal]
 		switch {
 		case p == nil: // a cursor that SQL declared
-			a.runs = []*run{c.start(&run{plan: &sql.Plan{Verb: sql.Anything, Text: "(a portal that was made out of sight)"}})}
+			a.run = c.start(&run{plan: &sql.Plan{Verb: sql.Anything, Text: "(a portal that was made out of sight)"}})
 		case p.run != nil:
-			a.runs = []*run{p.run}
+			p.run.isShared = true
+			a.run = p.run
 		default:
-			p.run = &run{plan: p.statement.plan, literals: p.statement.literals, statement: p.statement, portal: p}
-			a.runs = []*run{c.start(p.run)}
+			p.run = c.newRun()
+			p.run.plan, p.run.literals, p.run.statement, p.run.portal = p.statement.plan, p.statement.literals, p.statement, p
+			a.run = c.start(p.run)
 		}
 	case 'C':
 		var m pgproto3.Close
@@ -303,7 +303,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 			return false
 		}
 		if m.ObjectType == 'S' {
-			a.name, a.before = m.Name, c.statements[m.Name]
+			a.name, a.statement = m.Name, c.statements[m.Name]
 			delete(c.statements, m.Name)
 		} else {
 			delete(c.portals, m.Name)
@@ -311,7 +311,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 	case 'S':
 		c.sync()
 	case 'F':
-		a.runs = []*run{c.start(&run{plan: &sql.Plan{Verb: sql.Anything, Text: "(a function call of the protocol)"}})}
+		a.run = c.start(&run{plan: &sql.Plan{Verb: sql.Anything, Text: "(a function call of the protocol)"}})
 		c.sync()
 	default: // passwords, COPY's data, Flush, Terminate
 		return true
@@ -319,7 +319,6 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 	if len(c.queue) >= queueMax {
 		return false
 	}
-	a.sent = c.capture.rec.Now()
 	c.queue = append(c.queue, a)
 	return true
 }
@@ -330,11 +329,15 @@ const (
 	queueMax    = 100_000
 )
 
-func cloned(b []byte) []byte {
-	if b == nil {
-		return nil
+// newRun is one that has nothing, but perhaps room.
+func (c *Connection) newRun() *run {
+	r := c.spare
+	if r == nil {
+		return &run{}
 	}
-	return append([]byte{}, b...)
+	c.spare = nil
+	*r = run{rows: r.rows[:0], effects: r.effects[:0], returned: r.returned[:0]}
+	return r
 }
 
 // head is what the next answer is to.
@@ -350,9 +353,7 @@ func (c *Connection) head() *answer {
 
 func (c *Connection) pop() {
 	c.queue[0] = answer{}
-	if c.queue = c.queue[1:]; len(c.queue) == 0 {
-		c.queue = nil
-	}
+	c.queue = c.queue[1:]
 }
 
 func (c *Connection) serverMessage(kind byte, body []byte) bool {
@@ -380,10 +381,7 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 	if a == nil {
 		return kind == 'E' // it ends the connection
 	}
-	var r *run
-	if len(a.runs) > 0 {
-		r = a.runs[0]
-	}
+	r := a.run
 	switch kind {
 	case '1', '2', '3':
 		if a.kind != "PBC"[kind-'1'] {
@@ -398,8 +396,8 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 		if body == nil || m.Decode(body) != nil || a.kind != 'D' {
 			return false
 		}
-		if s, ok := a.before.(*statement); ok {
-			s.oids = slices.Clone(m.ParameterOIDs)
+		if a.statement != nil {
+			a.statement.oids = slices.Clone(m.ParameterOIDs)
 		}
 	case 'n':
 		if a.kind != 'D' {
@@ -408,27 +406,25 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 		c.current()
 		c.pop()
 	case 'T':
-		about := &description{xid: -1}
-		if body != nil {
-			var m pgproto3.RowDescription
-			if m.Decode(body) != nil {
-				return false
-			}
-			about.fields = slices.Clone(m.Fields)
-			for i := range about.fields {
-				if f := &about.fields[i]; string(f.Name) == numbers && f.TableOID == 0 {
-					about.xid = i
-				}
-				about.fields[i].Name = nil // it is the message's
-			}
-		}
 		switch {
 		case a.kind == 'D':
-			*a.about = about
+			if s := a.statement; s != nil {
+				var ok bool
+				if s.about, ok = described(s.about, body); !ok {
+					return false
+				}
+			}
 			c.current()
 			c.pop()
 		case a.kind == 'Q' && r != nil:
-			r.about = about
+			about, ok := described(c.described[r.plan], body)
+			if !ok {
+				return false
+			}
+			if len(c.described) >= plansMax {
+				clear(c.described)
+			}
+			r.about, c.described[r.plan] = about, about
 		default:
 			return false
 		}
@@ -443,26 +439,30 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 		if c.values.Decode(body) != nil {
 			return false
 		}
-		c.row(r, c.values.Values)
+		c.given(r, c.values.Values)
 	case 'C', 'I':
 		if r == nil {
 			return a.kind == 'Q' && kind == 'I'
 		}
-		tag := ""
+		tag := []byte(nil)
 		if kind == 'C' {
-			var m pgproto3.CommandComplete
-			if body == nil || m.Decode(body) != nil {
+			if len(body) == 0 || body[len(body)-1] != 0 {
 				return false
 			}
-			tag = string(m.CommandTag)
+			tag = body[:len(body)-1]
 		}
 		if r.portal != nil {
 			r.portal.run = nil
 		}
-		if a.runs = a.runs[1:]; a.kind == 'E' {
+		if a.run = r.next; a.kind == 'E' {
 			c.pop()
 		}
-		return c.complete(r, tag)
+		if !c.complete(r, tag) {
+			return false
+		}
+		if !r.isShared {
+			c.spare = r
+		}
 	case 's':
 		if a.kind != 'E' {
 			return false
@@ -491,10 +491,10 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 func (c *Connection) skip() bool {
 	for len(c.queue) > 0 {
 		a := &c.queue[0]
-		for _, r := range a.runs {
+		for r := a.run; r != nil; r = r.next {
 			c.abandon(r)
 		}
-		switch a.runs = nil; a.kind {
+		switch a.run = nil; a.kind {
 		case 'Q', 'S', 'F':
 			return true
 		case 'P':
@@ -502,8 +502,8 @@ func (c *Connection) skip() bool {
 		case 'B':
 			restore(c.portals, a)
 		case 'C':
-			if s, ok := a.before.(*statement); ok && s != nil {
-				c.statements[a.name] = s
+			if a.statement != nil {
+				c.statements[a.name] = a.statement
 			}
 		}
 		c.pop()
@@ -520,15 +520,36 @@ func restore[V *statement | *portal](of map[string]V, a *answer) {
 	}
 }
 
+// described is what rows have; before is how they were described before, mostly alike. nil: it is not known.
+func described(before *rows, text []byte) (*rows, bool) {
+	if before != nil && text != nil && bytes.Equal(before.text, text) {
+		return before, true
+	}
+	about := &rows{text: slices.Clone(text), xid: -1}
+	if text != nil {
+		var m pgproto3.RowDescription
+		if m.Decode(about.text) != nil {
+			return nil, false
+		}
+		about.fields = m.Fields
+		for i := range about.fields {
+			if f := &about.fields[i]; string(f.Name) == numbers && f.TableOID == 0 {
+				about.xid = i
+			}
+		}
+	}
+	return about, true
+}
+
 // ready takes ReadyForQuery.
 func (c *Connection) ready(status byte) bool {
 	if len(c.queue) > 0 {
 		a := c.head()
-		if (a.kind != 'Q' && a.kind != 'S' && a.kind != 'F') || len(a.runs) > 0 && a.kind == 'Q' {
+		if (a.kind != 'Q' && a.kind != 'S' && a.kind != 'F') || a.run != nil && a.kind == 'Q' {
 			return false
 		}
-		for _, r := range a.runs { // of F
-			c.abandon(r)
+		if a.run != nil { // of F
+			c.abandon(a.run)
 		}
 		c.pop()
 	}
