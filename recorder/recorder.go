@@ -335,8 +335,7 @@ func (s *Session) Record(start int64, outcome record.Status, xid, statements str
 func (s *Session) begin(start int64) *Transaction {
 	ops := s.txn.record.Ops[:0]
 	s.txn = Transaction{recorder: s.recorder, record: record.Transaction{
-		DB: s.recorder.options.DB, Session: s.name, Seq: s.seq, HasSeq: true,
-		ID: s.name + "#" + strconv.FormatInt(s.seq, 10), Start: start, HasTimes: true, Ops: ops}}
+		DB: s.recorder.options.DB, Session: s.name, Seq: s.seq, HasSeq: true, Start: start, HasTimes: true, Ops: ops}}
 	s.seq++
 	return &s.txn
 }
@@ -357,7 +356,7 @@ type Transaction struct {
 }
 
 // ID names the transaction in its history.
-func (t *Transaction) ID() string { return t.record.ID }
+func (t *Transaction) ID() string { return t.record.Session + "#" + strconv.FormatInt(t.record.Seq, 10) }
 
 // At says which server the transaction runs on. It is shown with what is found.
 func (t *Transaction) At(node string) { t.record.Node = node }

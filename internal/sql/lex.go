@@ -46,8 +46,24 @@ const (
 	special   = "~!@#%^&|`?"
 )
 
-// Lex appends the tokens of text to out. Strings are those of standard_conforming_strings = on.
+// Lex is Scan, with words in lower case.
 func Lex(out []Token, text string) ([]Token, error) {
+	from := len(out)
+	out, err := Scan(out, text)
+	lower(out[from:])
+	return out, err
+}
+
+func lower(tokens []Token) {
+	for i := range tokens {
+		if t := &tokens[i]; t.Kind == TokenWord {
+			t.Text = strings.ToLower(t.Text)
+		}
+	}
+}
+
+// Scan appends the tokens of text to out, words as they stand. Strings are those of standard_conforming_strings = on.
+func Scan(out []Token, text string) ([]Token, error) {
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
@@ -97,16 +113,19 @@ func Lex(out []Token, text string) ([]Token, error) {
 			}
 			word := text[i : i+n]
 			i += n
-			prefix, rest := strings.ToLower(word), text[i:]
+			prefix, rest := byte(0), text[i:] // prefix: of a string
+			if len(word) == 1 {
+				prefix = word[0] | 0x20
+			}
 			switch {
-			case strings.HasPrefix(rest, "'") && (prefix == "e" || prefix == "b" || prefix == "x" || prefix == "n"):
-				n := sealed(rest, prefix == "e")
+			case strings.HasPrefix(rest, "'") && (prefix == 'e' || prefix == 'b' || prefix == 'x' || prefix == 'n'):
+				n := sealed(rest, prefix == 'e')
 				if n < 0 {
 					return out, errUnterminated
 				}
 				out = append(out, Token{Kind: TokenSealed})
 				i += n
-			case prefix == "u" && (strings.HasPrefix(rest, "&'") || strings.HasPrefix(rest, `&"`)):
+			case prefix == 'u' && (strings.HasPrefix(rest, "&'") || strings.HasPrefix(rest, `&"`)):
 				_, n := quoted(rest[1:], rest[1])
 				if n < 0 {
 					return out, errUnterminated
@@ -114,7 +133,7 @@ func Lex(out []Token, text string) ([]Token, error) {
 				out = append(out, Token{Kind: TokenSealed})
 				i += 1 + n
 			default:
-				out = append(out, Token{Kind: TokenWord, Text: prefix})
+				out = append(out, Token{Kind: TokenWord, Text: word})
 			}
 		case strings.IndexByte(operators, c) >= 0:
 			n := operator(text[i:])

@@ -152,8 +152,9 @@ type planner struct {
 	bad    bool // something else stands there than precise can read
 }
 
-// Plans are the statements of a text whose tokens these are. A statement without tokens is none.
+// Plans are the statements of a text whose tokens these are, as Scan has them. A statement without tokens is none.
 func Plans(tokens []Token) []*Plan {
+	lower(tokens)
 	if hasBody(tokens) {
 		return []*Plan{{Verb: Anything, Text: textOf(tokens)}}
 	}

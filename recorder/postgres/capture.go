@@ -182,7 +182,7 @@ func (c *Connection) plan(text string) ([]*sql.Plan, []sql.Token) {
 	if c.strange {
 		return []*sql.Plan{{Verb: sql.Anything, Text: "(a text with standard_conforming_strings off)"}}, nil
 	}
-	tokens, err := sql.Lex(c.tokens[:0], text)
+	tokens, err := sql.Scan(c.tokens[:0], text)
 	if err != nil {
 		return []*sql.Plan{{Verb: sql.Anything, Text: "(a text that can't be read: " + err.Error() + ")"}}, nil
 	}

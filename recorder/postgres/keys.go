@@ -42,9 +42,9 @@ type items struct {
 	loose map[string]int
 }
 
-// isLossy tells whether no more is recorded of an item; s.mu is held.
-func (s *items) isLossy(key string, t *table, column int) bool {
-	return s.all || s.of[key].standing == lossy ||
+// isLossy tells whether no more is recorded of an item, which stands so; s.mu is held.
+func (s *items) isLossy(it item, t *table, column int) bool {
+	return s.all || it.standing == lossy ||
 		len(s.lossy) > 0 && (s.lossy[columnName{t.label, ""}] || s.lossy[columnName{t.label, t.columns[column].name}])
 }
 
@@ -65,7 +65,7 @@ func (s *items) write(key string, t *table, column int, c *Connection) (opens, i
 	defer s.mu.Unlock()
 	it := s.of[key]
 	switch {
-	case s.isLossy(key, t, column):
+	case s.isLossy(it, t, column):
 		return false, true
 	case it.standing == known || it.standing == opened && it.owner == c:
 		return false, false
@@ -137,11 +137,10 @@ func (s *items) loseAll() {
 func (s *items) read(key string, t *table, column int, c *Connection, before bool) (held, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isLossy(key, t, column) {
-		return false, false
-	}
 	it, there := s.of[key]
 	switch {
+	case s.isLossy(it, t, column):
+		return false, false
 	case it.standing == known:
 		return true, false
 	case !there && (s.full || s.loose[t.label] > 0):

@@ -48,6 +48,8 @@ type Connection struct {
 	key    []record.Value
 	name   []byte
 	ended  *txn
+	asked  []string // of the transaction that was recorded last
+	joined string   // the same
 
 	// What the messages that are sent will have led to when the next one is carried out: whether that stands in a
 	// transaction that its own COMMIT ends, and how many statements there were since the last Sync.
@@ -1035,7 +1037,11 @@ func (c *Connection) end(status record.Status) {
 		return
 	}
 	if slices.ContainsFunc(x.ops, func(o record.Op) bool { return o.Key != "" }) {
-		c.session.Record(x.start, status, x.xid, strings.Join(x.asked, "; "), x.ops...)
+		if !slices.Equal(x.asked, c.asked) {
+			c.asked = slices.Clone(x.asked)
+			c.joined = strings.Join(c.asked, "; ")
+		}
+		c.session.Record(x.start, status, x.xid, c.joined, x.ops...)
 	}
 	if cap(x.ops) <= keptMax { // its room is for the next one
 		clear(x.own)

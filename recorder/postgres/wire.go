@@ -109,8 +109,9 @@ type statement struct {
 // portal is a statement with its parameters.
 type portal struct {
 	statement *statement
-	bind      pgproto3.Bind
-	run       *run // under way: some of its rows were fetched
+	text      []byte        // of the message
+	bind      pgproto3.Bind // the same
+	run       *run          // under way: some of its rows were fetched
 }
 
 // rows is what the rows of a statement have, as the server described them.
@@ -139,7 +140,9 @@ type answer struct {
 func (c *Connection) FromClient(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = c.capture.rec.Now()
+	if c.status == 'I' || len(c.queue) > 0 { // else it may go on with a transaction alone
+		c.heard = c.capture.rec.Now()
+	}
 	c.hear(&c.client, b, c.clientMessage, "what the client sends is not understood")
 }
 
@@ -255,9 +258,10 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		}
 		c.statements[a.name] = s
 	case 'B':
-		p := &portal{}
+		p := c.newPortal()
 		if body != nil {
-			if p.bind.Decode(slices.Clone(body)) != nil {
+			p.text = append(p.text[:0], body...)
+			if p.bind.Decode(p.text) != nil {
 				return false
 			}
 			p.statement = c.statements[p.bind.PreparedStatement]
@@ -271,21 +275,21 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		}
 		c.portals[a.name] = p
 	case 'D':
-		var m pgproto3.Describe
-		if body == nil || m.Decode(body) != nil {
+		kind, name, ok := named(body)
+		switch {
+		case !ok:
 			return false
-		}
-		if m.ObjectType == 'S' {
-			a.statement = c.statements[m.Name]
-		} else if p := c.portals[m.Name]; m.ObjectType == 'P' && p != nil {
-			a.statement = p.statement
+		case kind == 'S':
+			a.statement = c.statements[string(name)]
+		case kind == 'P' && c.portals[string(name)] != nil:
+			a.statement = c.portals[string(name)].statement
 		}
 	case 'E':
-		var m pgproto3.Execute
-		if body == nil || m.Decode(body) != nil {
+		name, _, ok := bytes.Cut(body, []byte{0})
+		if !ok {
 			return false
 		}
-		p := c.portals[m.Portal]
+		p := c.portals[string(name)]
 		switch {
 		case p == nil: // a cursor that SQL declared
 			a.run = c.start(&run{plan: &sql.Plan{Verb: sql.Anything, Text: "(a portal that was made out of sight)"}})
@@ -298,15 +302,15 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 			a.run = c.start(p.run)
 		}
 	case 'C':
-		var m pgproto3.Close
-		if body == nil || m.Decode(body) != nil {
+		kind, name, ok := named(body)
+		switch {
+		case !ok:
 			return false
-		}
-		if m.ObjectType == 'S' {
-			a.name, a.statement = m.Name, c.statements[m.Name]
-			delete(c.statements, m.Name)
-		} else {
-			delete(c.portals, m.Name)
+		case kind == 'S':
+			a.name, a.statement = string(name), c.statements[string(name)]
+			delete(c.statements, a.name)
+		default:
+			delete(c.portals, string(name))
 		}
 	case 'S':
 		c.sync()
@@ -323,11 +327,32 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 	return true
 }
 
+// named is what Describe and Close are about: S a statement, P a portal.
+func named(body []byte) (kind byte, name []byte, ok bool) {
+	if len(body) == 0 {
+		return 0, nil, false
+	}
+	name, _, ok = bytes.Cut(body[1:], []byte{0})
+	return body[0], name, ok
+}
+
 // Bounds of what a client may leave open.
 const (
 	preparedMax = 10_000
 	queueMax    = 100_000
 )
+
+// newPortal is one that has nothing, but perhaps room: that of the one without a name, where nothing that is not answered
+// uses it.
+func (c *Connection) newPortal() *portal {
+	p := c.portals[""]
+	if p == nil || p.run != nil || len(c.queue) > 1 || len(c.queue) == 1 && c.queue[0].kind != 'P' {
+		return &portal{}
+	}
+	delete(c.portals, "")
+	*p = portal{text: p.text}
+	return p
+}
 
 // newRun is one that has nothing, but perhaps room.
 func (c *Connection) newRun() *run {
