@@ -356,7 +356,9 @@ type Transaction struct {
 }
 
 // ID names the transaction in its history.
-func (t *Transaction) ID() string { return t.record.Session + "#" + strconv.FormatInt(t.record.Seq, 10) }
+func (t *Transaction) ID() string {
+	return t.record.Session + "#" + strconv.FormatInt(t.record.Seq, 10)
+}
 
 // At says which server the transaction runs on. It is shown with what is found.
 func (t *Transaction) At(node string) { t.record.Node = node }

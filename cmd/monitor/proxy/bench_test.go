@@ -3,7 +3,6 @@ package proxy_test
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/isowatch/isowatch/cmd/monitor/proxy"
 	"github.com/isowatch/isowatch/internal/lab/databases"
-	"github.com/isowatch/isowatch/internal/servers"
 	"github.com/isowatch/isowatch/recorder"
 	"github.com/isowatch/isowatch/recorder/pgxtap"
 	"github.com/isowatch/isowatch/recorder/postgres"
@@ -98,8 +96,8 @@ func BenchmarkProxy(b *testing.B) {
 					b.Fatal(err)
 				}
 				addr, end = between(b, url, file)
-				of["recording"].of(b, func() time.Duration { return own() }, addr, args, end)
-				of["pgbouncer"].of(b, func() time.Duration { return poolers() }, pooler.Addr, args)
+				of["recording"].of(b, own, addr, args, end)
+				of["pgbouncer"].of(b, poolers, pooler.Addr, args)
 			}
 			for name, c := range of {
 				slices.Sort(c.latencies)
@@ -237,6 +235,3 @@ func process(b *testing.B, dir string) func() time.Duration {
 	b.Fatal("pgbouncer is not there")
 	return nil
 }
-
-var _ = fmt.Sprint
-var _ = servers.Find
