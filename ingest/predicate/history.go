@@ -82,6 +82,7 @@ type table struct {
 	partly   bool   // somebody unseen may have written rows of it, or some are there at first
 	isShown  bool   // a row was written or read by its key, so that all columns are known
 	rows     []*row // in the order in which they are met
+	before   row    // stands before the first that a statement found
 	columns  map[string]bool
 	contents map[string]*version   // that its rows hold or were seen with
 	versions []*version            // the same by number; the first is nil, of rows that are not there
@@ -107,6 +108,10 @@ type row struct {
 	isAsked   bool // it is read, or it matters who writes it
 	registers []*register
 	byName    map[string]*register
+	// What it was looked up for last, as the next statement often finds the same: the row that followed it in a
+	// statement, and what was returned of it.
+	after *row
+	seen  *version
 }
 
 // version is one content of a row.
@@ -470,15 +475,19 @@ func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
 func (h *History) statement(op *record.Op) (*statement, error) {
 	of := h.tables[op.Key]
 	st := &statement{op: op, of: of, where: h.conditions[op.Where]}
+	last := &of.before
 	add := func(key string) error {
-		r := h.keys[key]
-		if r == nil && h.tableOf(key) == of {
-			r = h.meet(of, key)
+		r := last.after
+		if r == nil || r.key != key {
+			if r = h.keys[key]; r == nil && h.tableOf(key) == of {
+				r = h.meet(of, key)
+			}
+			last.after = r
 		}
 		if r == nil || r.of != of {
 			return fmt.Errorf("the row %q is none of table %q: their keys begin with %q", key, op.Key, op.Key+":")
 		}
-		h.rows = append(h.rows, r.number)
+		last, h.rows = r, append(h.rows, r.number)
 		return nil
 	}
 	h.rows, h.seen = h.rows[:0], h.seen[:0]
@@ -491,7 +500,10 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 			if v.Kind != record.KindObject {
 				return nil, fmt.Errorf("of the row %q there is %.100s, which is no object with columns", key, v)
 			}
-			h.seen = append(h.seen, h.content(of, v).number)
+			if last.seen == nil || last.seen.value.Text != v.Text {
+				last.seen = h.content(of, v)
+			}
+			h.seen = append(h.seen, last.seen.number)
 		}
 		st.rows, st.seen = slices.Clone(h.rows), slices.Clone(h.seen)
 		return st, nil

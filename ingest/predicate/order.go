@@ -237,7 +237,7 @@ func (s *search) forget() {
 	for ; s.floor < to; s.floor++ {
 		n += s.txns[s.order[s.floor].Txn].wrote
 	}
-	s.past = append(make([]wrote, 0, 2*(len(s.past)-n)), s.past[n:]...)
+	s.past = slices.Delete(s.past, 0, n)
 	clear(s.dead)
 	clear(s.tried)
 }

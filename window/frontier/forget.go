@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"encoding/binary"
+	"iter"
 	"math"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -60,9 +61,8 @@ func (s *touched) find(key string) *touch {
 	return &s.keys[len(s.keys)-1]
 }
 
-// take reads a transaction's operations and tells whether there is a predicate write
-// among them of which it is not known what it hit.
-func (s *touched) take(ops []record.Op) (opaque bool) {
+// take reads a transaction's operations.
+func (s *touched) take(ops []record.Op) {
 	clear(s.keys)
 	s.keys = s.keys[:0]
 	clear(s.at)
@@ -71,13 +71,6 @@ func (s *touched) take(ops []record.Op) (opaque bool) {
 		o := &ops[i]
 		s.next = append(s.next, -1)
 		switch o.Kind {
-		case record.PredicateRead:
-		case record.PredicateWrite:
-			hit, known := o.Value.Fields()[record.Hit]
-			opaque = opaque || !known
-			for _, e := range hit.Elements() {
-				s.find(e.Text).hit = true
-			}
 		case record.Read:
 			if k := s.find(o.Key); !k.hasRead && k.first < 0 {
 				k.read, k.hasRead = o.Value, true
@@ -101,7 +94,25 @@ func (s *touched) take(ops []record.Op) (opaque bool) {
 			k.last = int32(i)
 		}
 	}
-	return opaque
+	for i := range ops {
+		if keys := hits(&ops[i]); keys != nil && len(s.keys) > 0 {
+			for e := range keys {
+				s.find(e.Text).hit = true
+			}
+		}
+	}
+}
+
+// hits are the keys that a predicate write hit; nil: it is none, or does not say it.
+func hits(o *record.Op) iter.Seq[record.Value] {
+	if o.Kind == record.PredicateWrite {
+		for name, v := range o.Value.Members() {
+			if name == record.Hit {
+				return v.Each()
+			}
+		}
+	}
+	return nil
 }
 
 // Forget folds a transaction that leaves the window. Transactions have to come in
@@ -114,14 +125,23 @@ func (s *touched) take(ops []record.Op) (opaque bool) {
 func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 	f.folded++
 	s := &f.touched
-	if s.take(t.Ops) && t.Status != record.Aborted {
-		f.opaque = true
-	}
+	s.take(t.Ops)
 	s.head = s.head[:0]
 	f.fetchWritten()
 	for i := range s.keys {
-		if k := &s.keys[i]; k.first >= 0 || k.hit {
+		if k := &s.keys[i]; k.first >= 0 {
 			f.forget(t, arrival, k)
+		}
+	}
+	for i := range t.Ops {
+		switch keys := hits(&t.Ops[i]); {
+		case keys != nil:
+			for e := range keys { // what it made of them is in no version
+				f.stats.Unreadable++
+				f.note(e.Text, Lossy, newcomer{})
+			}
+		case t.Ops[i].Kind == record.PredicateWrite:
+			f.opaque = f.opaque || t.Status != record.Aborted
 		}
 	}
 	f.wide = f.wide || f.table.bytes > WideBytes
@@ -164,7 +184,12 @@ func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
 		n = newcomerOf(f.pack(t, arrival, k))
 		n.key = k
 	}
-	slot, ok := f.table.find(k.key)
+	f.note(k.key, st, n)
+}
+
+// note adds what is known of a key.
+func (f *Frontier) note(key string, st State, n newcomer) {
+	slot, ok := f.table.find(key)
 	if !ok {
 		if f.gone { // what the disk has may be anything, and will be lost
 			st |= stateMask
@@ -174,12 +199,12 @@ func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
 			st |= Lossy
 			f.stats.Dropped++
 		}
-		f.buf = appendHead(f.buf[:0], st, k.key)
+		f.buf = appendHead(f.buf[:0], st, key)
 		if n.raw != nil {
 			f.buf = appendVersion(f.buf, 0, n.raw)
 			f.versions++
 		}
-		f.table.insert(k.key, f.buf)
+		f.table.insert(key, f.buf)
 		f.total++
 		return
 	}
@@ -188,6 +213,8 @@ func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
 	if absent(f.table.body(e)) {
 		f.absent--
 		f.total++
+	} else if known := State(f.table.body(e)[0]); n.raw == nil && known|st == known {
+		return
 	}
 	f.add(f.table.body(e), st, n)
 	f.table.set(e, f.buf)

@@ -70,7 +70,10 @@ func (s *segments) explained(undecided int64, ends bool) bool {
 	if s.running == nil && !s.beginOrder() {
 		return s.unexplained()
 	}
-	for ; s.added < len(s.fed); s.added++ {
+	to := len(s.fed)
+	for ; to > s.added && before(s.fed[to-1].at, besideTimes*s.longest+int64(s.cfg.MaxSkew)) >= undecided; to-- {
+	}
+	for ; s.added < to; s.added++ {
 		f := s.fed[s.added]
 		if f.flags&ordered != 0 {
 			continue
@@ -83,6 +86,10 @@ func (s *segments) explained(undecided int64, ends bool) bool {
 	}
 	return s.running.Extend(undecided, ends) || s.unexplained()
 }
+
+// besideTimes is how many times as long as a transaction took at most others may have ended later that an order puts
+// beside it: these started later by less than times are distrusted. Who ended later still is not added yet.
+const besideTimes = 9
 
 // beginOrder begins an order: where one explains all that came before the segment, from what that one left, else from
 // the seeds, and without what is lossy.
@@ -155,7 +162,10 @@ func (s *segments) passOn(from int) {
 			continue
 		}
 		f.flags &^= started
-		is, hasStarted := s.running.Placed(n)
+		is, hasStarted := false, false
+		if i < s.added {
+			is, hasStarted = s.running.Placed(n)
+		}
 		switch n++; {
 		case is:
 			f.flags |= ordered

@@ -61,6 +61,7 @@ type segments struct {
 	// found, and none is looked for before there are so many of fed as resumes says. added is how many of fed it has.
 	running        *predicate.Running
 	added, resumes int
+	longest        int64 // how long a transaction of fed took
 	// since: an order explains all since the beginning, as far as that was decided when the segment before ended. rows is
 	// what it had made of the rows of tables then, and who is not in it is fed without the flag ordered.
 	since     bool
@@ -196,7 +197,7 @@ func (s *segments) open() {
 	s.born.unique, s.born.attempts, s.born.listed, s.born.lost = s.unique, s.attempts, s.listed, slices.Clone(s.lost)
 	s.told = s.told[:0]
 	s.broken = make([]bool, len(s.cfg.Levels))
-	s.running, s.resumes = nil, 0
+	s.running, s.resumes, s.longest = nil, 0, 0
 	s.engine = s.newEngine()
 	s.pastGiven.clear()
 	clear(s.awaited)
@@ -284,6 +285,11 @@ func (s *segments) feed(t *record.Transaction, f fed) []version.Key {
 	s.engine.Warm(t, keys)
 	s.addPast(t, keys)
 	s.engine.StepKeys(t, f.at, keys)
+	took := t.End - t.Start
+	if !t.HasTimes {
+		took = int64(s.cfg.MaxTransaction)
+	}
+	s.longest = max(s.longest, min(took, int64(s.cfg.MaxTransaction)))
 	if s.unique && !s.engine.Unique() {
 		s.unique, s.due = false, anew
 	}
