@@ -15,8 +15,6 @@ import (
 
 // Options of the page.
 type Options struct {
-	// Version of the program, as it is shown.
-	Version string
 	// Session answers POST and DELETE /api/v1/session, by which the page's form hands
 	// in a token ({"token":"…"}) and gives it back; nil: no token is wanted. What
 	// checks tokens lets this path, and the page's own files (Public), through.

@@ -48,7 +48,7 @@ Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can
 			}
 			return at.with(cmd.Context(), func(b book) error {
 				w := cmd.OutOrStdout()
-				l := &lines{w: w, table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
+				l := &lines{table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
 				var groups grouped
 				for a, failed := range by.choose(cmd.Context(), b) {
 					if err = failed; err != nil {
@@ -214,7 +214,6 @@ func standing(s life.Standing) string {
 
 // lines is a table of any length: its columns fit the rows that are flushed together.
 type lines struct {
-	w     io.Writer
 	table *tabwriter.Writer
 	n     int
 }

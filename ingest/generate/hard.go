@@ -52,7 +52,6 @@ type HardConfig struct {
 //
 // The arrows that cross sessions are reads of keys that nobody else uses.
 type Hard struct {
-	cfg  HardConfig
 	txns []record.Transaction
 }
 
@@ -78,7 +77,7 @@ func NewHard(cfg HardConfig) (*Hard, error) {
 	for range max(1, int(math.Round(cfg.Ratio*float64(cfg.Variables)))) {
 		f.clauses = append(f.clauses, randomClause(rng, cfg.Variables))
 	}
-	return &Hard{cfg, f.history(cfg.DB, rng)}, nil
+	return &Hard{f.history(cfg.DB, rng)}, nil
 }
 
 // Header is what a reader must assume.

@@ -164,7 +164,7 @@ func (a *App) routes(g *guard) http.Handler {
 	mux := http.NewServeMux()
 	a.common(mux)
 	if a.data != nil {
-		o := page.Options{Version: a.version}
+		var o page.Options
 		if a.cfg.Source.HTTP != nil {
 			o.Records = a.posts()
 		}

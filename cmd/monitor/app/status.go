@@ -81,22 +81,17 @@ func (s *status) parts() (*keeper, *life.Snapshot, lifeView) {
 
 // historyView is a history as its worker last showed it.
 type historyView struct {
-	newest, watermark int64 // as stream has them, in its least time if there is none
-	lastRecord        int64 // by the monitor's clock
-	lag               time.Duration
-	waiting, queued   int
-	stats             stream.Stats
-	leftOut           int64
-	stretches         []stream.Stretch
-	complete          bool
-	frontier          int
-	sample            uint8
-	solver            verdict.Stats
-}
-
-// newView is a history of which its worker has shown nothing yet.
-func newView() *historyView {
-	return &historyView{newest: math.MinInt64, watermark: math.MinInt64}
+	newest          int64 // as stream has it: its least time, or 0, if there is none
+	lastRecord      int64 // by the monitor's clock
+	lag             time.Duration
+	waiting, queued int
+	stats           stream.Stats
+	leftOut         int64
+	stretches       []stream.Stretch
+	complete        bool
+	frontier        int
+	sample          uint8
+	solver          verdict.Stats
 }
 
 // behind is how long, in seconds, the record that is judged next has waited since it was
@@ -120,7 +115,7 @@ func (w *worker) publish(now time.Time, must bool) {
 	records += left
 	kept := w.history.Frontier()
 	stretches, work := w.history.Standing()
-	v := &historyView{newest: w.history.Newest(), watermark: w.history.Watermark(), lastRecord: w.lastRecord,
+	v := &historyView{newest: w.history.Newest(), lastRecord: w.lastRecord,
 		lag: time.Duration(w.lag.Load()), waiting: w.history.Waiting(), queued: records,
 		stats: w.history.Stats(), leftOut: w.history.OrderCounts().LeftOut, stretches: stretches,
 		complete: w.history.Complete(), frontier: kept.Keys + kept.OnDisk,
@@ -353,7 +348,7 @@ func conditions(s *life.Snapshot) []page.Condition {
 func (s *status) history(db string, groups *life.Snapshot, idle bool, now int64) page.History {
 	v := s.views[db]
 	if v == nil {
-		v = newView()
+		v = &historyView{} // its worker has shown nothing yet
 	}
 	h := page.History{DB: db, Health: life.NotJudged, Coverage: record.CoveragePartial.String(),
 		Lag: max(0, v.lag.Seconds()), Behind: v.behind(time.Unix(0, now)), LastRecord: v.lastRecord,
