@@ -19,6 +19,8 @@ type Receiver interface {
 	// help, and retryAfter how long the receiver asked to be left alone; 0 if
 	// it did not say. The error holds no secrets.
 	Notify(ctx context.Context, body []byte, id string) (retryAfter time.Duration, recoverable bool, err error)
+	// Close gives up connections.
+	Close() error
 }
 
 // Options are the times of a Dispatcher. Zero values mean the defaults.

@@ -440,6 +440,8 @@ func TestAtLeastOnceOverRestarts(t *testing.T) {
 // stubborn ignores the end of the context until it is given up.
 type stubborn struct{ began, ended chan struct{} }
 
+func (r stubborn) Close() error { return nil }
+
 func (r stubborn) Notify(ctx context.Context, _ []byte, _ string) (time.Duration, bool, error) {
 	close(r.began)
 	defer close(r.ended)

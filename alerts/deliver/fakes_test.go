@@ -129,6 +129,8 @@ type answers struct {
 	answer func(n int, id string) (time.Duration, bool, error) // n counts from 1
 }
 
+func (r *answers) Close() error { return nil }
+
 func (r *answers) Notify(ctx context.Context, body []byte, id string) (time.Duration, bool, error) {
 	r.mu.Lock()
 	r.calls = append(r.calls, call{id, time.Now()})

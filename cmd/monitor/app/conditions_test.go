@@ -20,7 +20,7 @@ import (
 // badgerStore is a store as the monitor has it, with an outbox for standard output.
 func badgerStore(t *testing.T, path string, now func() time.Time) *store.Badger {
 	t.Helper()
-	st, err := store.Open(store.Options{Path: path, Receivers: []string{stdoutName}, Now: now})
+	st, err := store.Open(store.Options{Path: path, Receivers: []string{"stdout"}, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

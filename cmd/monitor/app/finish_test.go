@@ -106,7 +106,7 @@ func TestEndWhileTelling(t *testing.T) {
 		for _, rest := range []time.Duration{0, 3 * tellAgain} {
 			t.Run(fmt.Sprintf("%s, %v later the input does", way.name, rest), func(t *testing.T) {
 				for n := 2; ; n++ { // the first is the beginning's
-					m := &mischief{memStore: newMemStore(stdoutName), fail: way.fail, after: way.after}
+					m := &mischief{memStore: newMemStore("stdout"), fail: way.fail, after: way.after}
 					m.left.Store(int64(n))
 					synctest.Test(t, func(t *testing.T) { endWhileTelling(t, m, way.ends, rest) })
 					if t.Failed() {
@@ -170,7 +170,7 @@ func TestSilenceIsStoredOrRefused(t *testing.T) {
 		for _, fails := range []int{0, 1} {
 			refused, made := 0, 0
 			for n := range int64(8) {
-				m := &mischief{memStore: newMemStore(stdoutName), fail: fails}
+				m := &mischief{memStore: newMemStore("stdout"), fail: fails}
 				m.left.Store(1 << 30)
 				synctest.Test(t, func(t *testing.T) {
 					c := config.Default()

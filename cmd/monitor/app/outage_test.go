@@ -62,7 +62,7 @@ func TestOnlyWhatIsJudgedResolves(t *testing.T) {
 				conf.Source.Stdin = &config.Stdin{}
 				conf.HTTP.Listen = ""
 				conf.Alerts.Stdout = true
-				out, st := &stamped{}, newMemStore(stdoutName)
+				out, st := &stamped{}, newMemStore("stdout")
 				x := startTelling(t, conf, st, out)
 				over := func() (n int) {
 					for _, n1 := range out.notices(t, life.KindResolved) {

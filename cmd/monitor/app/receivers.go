@@ -30,15 +30,9 @@ type Receiver struct {
 	// configuration.
 	Name, Key string
 	deliver.Receiver
-	io.Closer // gives up connections
-	Filter    deliver.Filter
+	Filter deliver.Filter
+	open   func() (deliver.Receiver, error)
 }
-
-// The names of receivers of which there is one at most.
-const (
-	stdoutName    = "stdout"
-	kafkaNameForm = "kafka-%s"
-)
 
 // Receivers makes the receivers of a configuration, in its order; nothing is connected
 // to yet. out is standard output. Errors are config.Errors. Whoever calls closes them.
@@ -48,37 +42,40 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 	}
 	var all []*Receiver
 	var errs config.Errors
-	add := func(r *Receiver, err error) {
-		if err != nil {
+	for _, r := range addressed(c, out) {
+		var err error
+		if r.Receiver, err = r.open(); err != nil {
 			errs = append(errs, &config.Error{Path: r.Key, Msg: err.Error()})
-			return
+			continue
 		}
-		all = append(all, r)
-	}
-	for i := range c.Alerts.Webhooks {
-		w := &c.Alerts.Webhooks[i]
-		r := &Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i),
-			Filter: filterOf(w.MinSeverity, w.Levels, w.DB)}
-		add(r, r.webhook(w, holdOf(c)))
-	}
-	if k := c.Alerts.Kafka; k != nil {
-		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka",
-			Filter: filterOf(k.MinSeverity, k.Levels, k.DB)}
-		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: Connection("alerts.kafka", k.Brokers, k.TLS, k.SASL),
-			Topic: k.Topic})
-		if err == nil {
-			r.Receiver, r.Closer = topic, topic
-		}
-		add(r, err)
-	}
-	if c.Alerts.Stdout {
-		add(&Receiver{Name: stdoutName, Key: "alerts.stdout", Receiver: deliver.NewWriter(out), Closer: io.NopCloser(nil)},
-			nil)
+		all = append(all, &r)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs, CloseReceivers(all))
 	}
 	return all, nil
+}
+
+// addressed are the receivers of a configuration, in its order, none of which is made yet.
+func addressed(c *config.Config, out io.Writer) (all []Receiver) {
+	for i := range c.Alerts.Webhooks {
+		w := &c.Alerts.Webhooks[i]
+		all = append(all, Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i),
+			Filter: filterOf(w.MinSeverity, w.Levels, w.DB),
+			open:   func() (deliver.Receiver, error) { return webhook(w, holdOf(c)) }})
+	}
+	if k := c.Alerts.Kafka; k != nil {
+		all = append(all, Receiver{Name: "kafka-" + k.Topic, Key: "alerts.kafka",
+			Filter: filterOf(k.MinSeverity, k.Levels, k.DB), open: func() (deliver.Receiver, error) {
+				return deliver.NewKafka(deliver.KafkaOptions{Connection: Connection("alerts.kafka", k.Brokers, k.TLS, k.SASL),
+					Topic: k.Topic})
+			}})
+	}
+	if c.Alerts.Stdout {
+		all = append(all, Receiver{Name: "stdout", Key: "alerts.stdout",
+			open: func() (deliver.Receiver, error) { return deliver.NewWriter(out), nil }})
+	}
+	return all
 }
 
 // newDispatcher delivers from the store to receivers.
@@ -101,7 +98,7 @@ func CloseReceivers(all []*Receiver) error {
 }
 
 // webhook makes what a webhook's format asks for.
-func (r *Receiver) webhook(w *config.Webhook, hold time.Duration) error {
+func webhook(w *config.Webhook, hold time.Duration) (deliver.Receiver, error) {
 	o := deliver.WebhookOptions{URL: w.Target(), TLS: (*kafka.TLS)(w.TLS), RoutingKey: string(w.RoutingKey),
 		Timeout: w.Timeout, Hold: hold, Headers: map[string]string{}}
 	for _, s := range w.Secrets {
@@ -110,25 +107,15 @@ func (r *Receiver) webhook(w *config.Webhook, hold time.Duration) error {
 	for name, value := range w.Headers {
 		o.Headers[name] = string(value)
 	}
-	if w.Format == config.FormatAlertmanager {
-		a, err := deliver.NewAlertmanager(o)
-		if err != nil {
-			return err
-		}
-		r.Receiver, r.Closer = a, a
-		return nil
+	switch w.Format {
+	case config.FormatAlertmanager:
+		return deliver.NewAlertmanager(o)
+	case config.FormatSlack:
+		return deliver.NewSlack(o)
+	case config.FormatPagerDuty:
+		return deliver.NewPagerDuty(o)
 	}
-	form := map[string]func(deliver.WebhookOptions) (*deliver.Webhook, error){config.FormatSlack: deliver.NewSlack,
-		config.FormatPagerDuty: deliver.NewPagerDuty}[w.Format]
-	if form == nil {
-		form = deliver.NewWebhook
-	}
-	hook, err := form(o)
-	if err != nil {
-		return err
-	}
-	r.Receiver, r.Closer = hook, hook
-	return nil
+	return deliver.NewWebhook(o)
 }
 
 func filterOf(severity string, levels []verdict.Level, dbs []string) deliver.Filter {
@@ -148,14 +135,8 @@ func Connection(key string, brokers []string, t *config.TLS, s *config.SASL) kaf
 // receivers of a configuration, in its order.
 func receiverNames(c *config.Config) []string {
 	var out []string
-	for _, w := range c.Alerts.Webhooks {
-		out = append(out, webhookName(w))
-	}
-	if c.Alerts.Kafka != nil {
-		out = append(out, fmt.Sprintf(kafkaNameForm, c.Alerts.Kafka.Topic))
-	}
-	if c.Alerts.Stdout {
-		out = append(out, stdoutName)
+	for _, r := range addressed(c, nil) {
+		out = append(out, r.Name)
 	}
 	return out
 }

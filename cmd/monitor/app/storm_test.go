@@ -90,7 +90,7 @@ func TestStorm(t *testing.T) {
 				c.Source.Stdin = &config.Stdin{}
 				c.HTTP.Listen = ""
 				c.Alerts.Stdout = true
-				st, out := newMemStore(stdoutName), &stamped{}
+				st, out := newMemStore("stdout"), &stamped{}
 				x := startTelling(t, c, st, out)
 				const chunk = 50
 				judged := int64(1)
