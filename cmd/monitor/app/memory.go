@@ -3,13 +3,13 @@ package app
 import (
 	"math"
 	"runtime/debug"
-	rtmetrics "runtime/metrics"
 	"slices"
 	"time"
 
 	"github.com/prometheus/procfs"
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -53,16 +53,16 @@ func LimitMemory(budget config.Bytes, path string, log zerolog.Logger) (end func
 				return
 			case <-t.C:
 			}
-			last[n%limitAfter], most[n%limitAfter] = live(), mappedNow()
+			last[n%limitAfter], most[n%limitAfter] = limit.HeapLive(), mappedNow()
 			if most[n%limitAfter] > int64(budget/mappedShare) {
 				store.PageOut(path)
 			}
 			mapped := slices.Max(most[:])
-			limit := limitOf(budget, mapped, slices.Min(last[:]))
-			debug.SetMemoryLimit(limit)
-			if limit > limitOf(budget, mapped, 0) && !warned {
+			allowed := limitOf(budget, mapped, slices.Min(last[:]))
+			debug.SetMemoryLimit(allowed)
+			if allowed > limitOf(budget, mapped, 0) && !warned {
 				warned = true
-				log.Warn().Stringer("memory", budget).Int64("limit", limit).
+				log.Warn().Stringer("memory", budget).Int64("limit", allowed).
 					Msg("the histories do not fit the memory that the configuration allows: the limit is raised; a smaller " +
 						"window.segment needs less")
 			}
@@ -91,14 +91,4 @@ func mappedNow() int64 {
 // limitOf is Go's limit where so many bytes of files were mapped and so many live.
 func limitOf(budget config.Bytes, mapped int64, live uint64) int64 {
 	return max(int64(budget-budget/keptShare)-mapped, int64(float64(live)/liveMax))
-}
-
-// live is what the last collection found in use, in bytes.
-func live() uint64 {
-	s := []rtmetrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	rtmetrics.Read(s)
-	if s[0].Value.Kind() != rtmetrics.KindUint64 {
-		return 0
-	}
-	return s[0].Value.Uint64()
 }

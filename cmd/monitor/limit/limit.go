@@ -219,6 +219,13 @@ func read() Memory {
 	return Memory{Taken: taken, Live: taken - at(objects) - at(unused) - at(free) + at(live)}
 }
 
+// HeapLive is what of the heap the last collection found in use, in bytes.
+func HeapLive() uint64 {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return live[0].Value.Uint64()
+}
+
 // Used is the memory that the runtime has taken from the system, less what it gave
 // back.
 func Used() uint64 { return read().Taken }
@@ -242,12 +249,10 @@ func Room(percent int, bytes uint64) (undo func()) {
 	before := debug.SetGCPercent(max(percent, int(bytes*100/heapLeast)))
 	over := &atomic.Bool{}
 	afterCollection(func() bool {
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(live)
 		if over.Load() {
 			return false
 		}
-		debug.SetGCPercent(max(percent, int(bytes*100/max(live[0].Value.Uint64(), heapLeast))))
+		debug.SetGCPercent(max(percent, int(bytes*100/max(HeapLive(), heapLeast))))
 		return true
 	})
 	return func() {
