@@ -15,23 +15,21 @@ import (
 func shownMetrics(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	m := newMetrics()
-	for _, g := range m.list() {
-		for _, d := range g.metrics {
-			values := make([]string, len(d.labels))
-			for i := range values {
-				values[i] = "x"
-			}
-			switch into := d.into.(type) {
-			case **prometheus.CounterVec:
-				(*into).WithLabelValues(values...)
-			case **prometheus.GaugeVec:
-				(*into).WithLabelValues(values...)
-			case **prometheus.HistogramVec:
-				(*into).WithLabelValues(values...)
-			case **gauges:
-				one := func() map[string]float64 { return map[string]float64{strings.Join(values, labelEnd): 1} }
-				(*into).values.Store(&one)
-			}
+	for _, d := range m.list() {
+		values := make([]string, len(d.labels))
+		for i := range values {
+			values[i] = "x"
+		}
+		switch into := d.into.(type) {
+		case **prometheus.CounterVec:
+			(*into).WithLabelValues(values...)
+		case **prometheus.GaugeVec:
+			(*into).WithLabelValues(values...)
+		case **prometheus.HistogramVec:
+			(*into).WithLabelValues(values...)
+		case **gauges:
+			one := func() map[string]float64 { return map[string]float64{strings.Join(values, labelEnd): 1} }
+			(*into).values.Store(&one)
 		}
 	}
 	return m.registry
@@ -50,11 +48,7 @@ func TestMetricNames(t *testing.T) {
 			own++
 		}
 	}
-	want := 0
-	for _, g := range new(metrics).list() {
-		want += len(g.metrics)
-	}
-	if own != want {
+	if want := len(new(metrics).list()); own != want {
 		t.Errorf("%d metrics are shown, %d are listed", own, want)
 	}
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()
@@ -107,20 +101,34 @@ func (d metric) kind() string {
 	return "gauge"
 }
 
-// metricsTable is what docs/metrics.md has of the metrics: a section for each group, in
-// Markdown.
+// sections are those of docs/metrics.md, by the first metric of each: what it is called, and what it has.
+var sections = map[string][2]string{
+	"records_total":             {"Input", "What is read, and what could not be used."},
+	"queue_length":              {"Queues", "What waits inside the monitor: `inputs` between reading and the journal, `held` for a full disk, and one queue for each history."},
+	"transactions_total":        {"Judging", "How far each history has been judged, how completely, and at what cost."},
+	"suspicions_total":          {"Alerts", "What was found, and how long it took until somebody knew."},
+	"canary_transactions_total": {"Canary", "What `monitor canary` meets in the database that it works on."},
+	"proxy_connections":         {"Proxy", "What goes through `monitor proxy`."},
+	"store_bytes":               {"Store", "What is on the disk, and what could not be written."},
+	"build_info":                {"The monitor itself", "Beside these there are the metrics of the Go runtime (`go_…`), of the process (`process_…`) and of scraping (`promhttp_…`)."},
+}
+
+// metricsTable is what docs/metrics.md has of the metrics, in Markdown.
 func metricsTable() string {
 	var b strings.Builder
-	for _, g := range new(metrics).list() {
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n", g.title, g.text)
-		for _, d := range g.metrics {
-			names := make([]string, len(d.labels))
-			for i, l := range d.labels {
-				names[i] = "`" + l + "`"
+	for _, d := range new(metrics).list() {
+		if s, ok := sections[d.name]; ok {
+			if b.Len() > 0 {
+				b.WriteString("\n")
 			}
-			fmt.Fprintf(&b, "| `%s_%s` | %s | %s | %s |\n", namespace, d.name, d.kind(), strings.Join(names, ", "), d.help)
+			fmt.Fprintf(&b, "## %s\n\n%s\n\n| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n", s[0], s[1])
 		}
-		b.WriteString("\n")
+		names := make([]string, len(d.labels))
+		for i, l := range d.labels {
+			names[i] = "`" + l + "`"
+		}
+		fmt.Fprintf(&b, "| `%s_%s` | %s | %s | %s |\n", namespace, d.name, d.kind(), strings.Join(names, ", "), d.help)
 	}
+	b.WriteString("\n")
 	return b.String()
 }
