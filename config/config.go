@@ -176,7 +176,8 @@ type Stdin struct{}
 
 // Window bounds how long the monitor waits for records and how many it keeps.
 type Window struct {
-	// How much later than its neighbours a record may arrive and still be put in order.
+	// How long after its transaction ended a record comes at most. Only what absence proves waits so long, and what is
+	// quiet.
 	Lateness time.Duration `yaml:"lateness"`
 	// No transaction lasts longer. A value that was read is waited for so long, by the records' times and by when they
 	// came, before its absence means something.

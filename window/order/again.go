@@ -83,10 +83,10 @@ func (o *Order) isNew(p *partition, n int, s *session, h *record.Head, arrival i
 	case !h.HasSeq && h.End > s.maxEnd:
 		return true
 	}
-	// What has left ended before the watermark; what waits is remembered, unless it
-	// came before what was forgotten. The partition's own bound, which is no less
+	// What has left ended before the mark; what waits is remembered, unless it
+	// came before what was forgotten. The partition's own place, which is no less
 	// but for what CaughtUp tells, makes it the same in every interleaving.
-	return h.ID != 0 && h.End >= max(o.watermark, sub(p.greatest, o.delay)) && h.End > o.gone(p, n, s)
+	return h.ID != 0 && h.End >= max(o.mark, p.place) && h.End > o.gone(p, n, s)
 }
 
 // isNewSession is isNew for a record of a session that is not known: it is new

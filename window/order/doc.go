@@ -7,7 +7,7 @@
 //	partition 0  ──t──t──t──▶ ┐            sessions            heads by end
 //	partition 1  ──t──t──────▶ ├─ Add ─▶  a: t─t─t  ─┐
 //	partition 2  ──t──t──t──▶ ┘          b: t        ├─▶  a b c  ─▶ Next
-//	                                     c: t─t     ─┘     while end < watermark
+//	                                     c: t─t     ─┘     while end < mark
 //
 // A session is a queue in session order. Only its first record competes with
 // those of other sessions, so session order cannot be violated, and every step
@@ -33,8 +33,8 @@
 //	}
 //
 // Files: order.go is Add and Next; progress.go the partitions and the watermark; session.go
-// and heap.go what waits; trial.go what is too far ahead; again.go and memory.go what came before; forget.go how
-// sessions are forgotten; tick.go, patience.go, sample.go, snapshot.go what they say.
+// and heap.go what waits; mark.go when it leaves; trial.go what is too far ahead; again.go and memory.go what came
+// before; forget.go how sessions are forgotten; tick.go, patience.go, sample.go, snapshot.go what they say.
 //
 // # The watermark
 //
@@ -60,6 +60,23 @@
 // greatest end seen by more than one nanosecond: silence proves nothing about
 // times that the stream has not reached.
 //
+// # The mark
+//
+// Records are handed out up to the mark, which is the watermark unless Prompt is set. To be in its place a record
+// need not wait for whatever may still arrive, but for as much as others come behind. So a partition's log shows that
+// all up to (greatest end seen in it) - wait may leave, and this never falls; wait is twice the most by which records
+// ended before others that came in front of them, of late, and delay at most. What is quiet shows nothing: there the
+// mark is the watermark, which CaughtUp moves.
+//
+// What waits for absence are ticks: once a record has left, every partition has reached more than its end, so what
+// may still arrive ended at most delay before. That is the time that ticks say.
+//
+//   - One that came behind more than wait, and in time, is Passed: its place is where its partition was.
+//   - Behind a hole in its session nothing leaves before the watermark, so that the order of sessions is what it is
+//     without Prompt. A session whose first record has a seq above 0 begins with a hole.
+//   - A partition in which a record has no seq waits for the watermark: it is known to be new by its
+//     place alone.
+//
 // # The same for everybody
 //
 // As long as producers keep to Lateness, the records that come out, their order, their
@@ -69,8 +86,8 @@
 //
 //   - a record's place (its key) is found from it, its session and its own partition;
 //   - it is Late if its own partition shows that it is: it ended before (greatest end seen
-//     there) - delay. Its key is that bound, which no watermark has passed. So it is
-//     the same even where lateness is broken;
+//     there) - delay; or Passed, by wait. Its key is how far its partition was to leave, which no mark
+//     has passed. So it is the same even where lateness is broken;
 //   - a record behind a hole in its session waits MaxSkew longer, as what fills the hole may
 //     have ended so much later by a clock that was then set back;
 //   - sessions are forgotten by what was released, never by what waits.
@@ -128,6 +145,8 @@
 //	a session's first records are      with Whole, Gap if the first that comes has a    loss
 //	missing                            seq of 2 or more; it may also be one that was
 //	                                   forgotten: Forgotten
+//	a record comes behind more than    with Prompt Passed: placed by its partition's time    no loss
+//	others, and in time
 //	a record is late                   placed by its partition's time, times dropped    loss: Late
 //	                                   (Release.TimesDropped says for whom); Detached
 //	                                   if its session has gone on

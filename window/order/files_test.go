@@ -38,7 +38,7 @@ func TestFiles(t *testing.T) {
 				d.MaybeScanArgs(t, "skew", &skew)
 				d.MaybeScanArgs(t, "ahead", &ahead)
 				d.MaybeScanArgs(t, "every", &every)
-				opt.Every = time.Duration(every)
+				opt.Every, opt.Prompt = time.Duration(every), d.HasArg("prompt")
 				opt.MaxSkew, opt.MaxAhead = time.Duration(skew), time.Duration(ahead)
 				if d.HasArg("partitions") {
 					opt.Partitions = []int{0, 1}
@@ -59,7 +59,7 @@ func TestFiles(t *testing.T) {
 					for _, x := range []struct {
 						is  bool
 						say string
-					}{{r.Late, "late"}, {r.Detached, "detached"}, {r.Forgotten, "of a forgotten session"}, {r.TimesDropped, "times dropped"}, {r.Contradicts, "contradicts its session"}, {r.Overlong, "overlong"}} {
+					}{{r.Late, "late"}, {r.Passed, "passed"}, {r.Detached, "detached"}, {r.Forgotten, "of a forgotten session"}, {r.TimesDropped, "times dropped"}, {r.Contradicts, "contradicts its session"}, {r.Overlong, "overlong"}} {
 						if x.is {
 							b.WriteString(", " + x.say)
 						}
@@ -89,6 +89,9 @@ func TestFiles(t *testing.T) {
 			case "watermark":
 				o.settle()
 				fmt.Fprintf(&b, "%d\n", o.Watermark())
+			case "mark":
+				o.settle()
+				fmt.Fprintf(&b, "%d\n", o.Mark())
 			case "refs":
 				var refs []uint64
 				o.Refs(func(ref uint64) { refs = append(refs, ref) })

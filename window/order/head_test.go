@@ -154,7 +154,7 @@ func TestLostHeadsAreTheSameForEverybody(t *testing.T) {
 	seen := 0
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		opt := Options{Lateness: simLateness, MaxSkew: simSkew, Whole: true}
+		opt := Options{Lateness: simLateness, MaxSkew: simSkew, Whole: true, Prompt: seed%2 == 0}
 		logs := make([][]message, 1+rng.IntN(3))
 		want := map[string]Gap{}
 		for s := range 5 {

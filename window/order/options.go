@@ -30,6 +30,9 @@ type Options struct {
 	// of the time of day, whichever is earlier; where no broker says when it arrived, ahead of all others of its
 	// partition (trial.go). 0: no bound.
 	MaxAhead time.Duration
+	// Prompt: records are handed out before Lateness has passed (mark.go). It follows from what is asked of a
+	// history, so it is no part of its identity.
+	Prompt bool `json:"-"`
 	// Numbered: a session's order is that of its numbers whatever its clock says.
 	Numbered bool `json:",omitempty"`
 	// MaxBuffered bounds the records that wait, 64 bytes each. What one call
@@ -98,7 +101,7 @@ type Release struct {
 	// Ref is what the record was added under.
 	Ref uint64
 	// Key is its place: its end, or what stands for it, in nanoseconds of the
-	// records' clocks. Keys never fall, but for what is Late and for records that left
+	// records' clocks. Keys never fall, but for what is Late or Passed and for records that left
 	// early because the buffer was full.
 	Key int64
 	// Partition says where it came from.
@@ -107,7 +110,7 @@ type Release struct {
 	// Detached. Neither is part of the caller's bytes.
 	Own, Session string
 	// TickAt, if Tick, is the time to tell the engine before this record: all
-	// that ended before it has been handed out, and so has whatever any who was due before
+	// that ended before it and is not Late has been handed out, and so has whatever any who was due before
 	// it can have read from, whatever the clocks. It may be less than what was told before.
 	// Silent: it is to be told twice, as a whole slot of Every went by without a record.
 	TickAt       int64
@@ -122,9 +125,10 @@ type Release struct {
 	// Late: it came later than Lateness allows. What was concluded before from
 	// the absence of what it wrote may not hold: a loss, unless it is Passed.
 	Late bool
-	// Passed: Late only as its partition was silent and the watermark passed it meanwhile; it
-	// came in time as far as the partition shows. Nothing was concluded from absence without
-	// it: no loss. But it is behind its place.
+	// Passed: others that ended later were handed out before it; it came in time as far as its partition shows. That is
+	// as it came behind more than the mark waits for, or, of one that is also Late, as its partition was silent and
+	// the watermark passed it meanwhile. Nothing was concluded from absence without it: no loss. But it is behind its
+	// place.
 	Passed bool
 	// TimesDropped: it has times that must not be used to place it. Of one that is Late package stream gives them
 	// to the engine all the same, unless it Contradicts and a level has real time. No loss.
@@ -134,7 +138,7 @@ type Release struct {
 	// late record are.
 	// Or it is late, and started before its predecessor in the session had ended.
 	Contradicts bool
-	// Untimely: TimesDropped, or it ended before Key, and counts as one that ended
+	// Untimely: TimesDropped, or Passed, or it ended before Key, and counts as one that ended
 	// then: what it precedes by the clock may not be seen. No loss.
 	Untimely bool
 	// Detached: successors in its session were handed out before it, or may

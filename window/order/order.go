@@ -14,6 +14,7 @@ import (
 // concurrent use: the loop that owns the history's engine owns it.
 type Order struct {
 	whole          bool
+	prompt         bool
 	delay          int64 // Lateness + MaxSkew
 	skew           int64
 	maxTransaction int64
@@ -39,14 +40,14 @@ type Order struct {
 	// dirty: the watermark may be behind what the partitions allow.
 	dirty     bool
 	watermark int64
+	mark      int64 // what ended before it is handed out; mark.go
 	// quiet is what the watermark would be if silence proved something about
 	// times that the stream has not reached.
 	quiet int64
-	// blocked is the key of a record that the watermark has passed and that
+	// blocked is the key of a record that the mark has passed and that
 	// still waits for a hole to be filled.
 	blocked int64
-	holder  int   // the partition with the least bound; -1 for none
-	least   int64 // that bound
+	holder  int // the partition with the least bound; -1 for none
 
 	// What waits; session.go, heap.go.
 	sessions map[string]*session
@@ -89,8 +90,9 @@ func blank(opt Options) *Order {
 	if opt.MaxSessions <= 0 {
 		opt.MaxSessions = DefaultSessions
 	}
-	return &Order{
+	o := &Order{
 		whole:          opt.Whole,
+		prompt:         opt.Prompt,
 		delay:          add(int64(opt.Lateness), int64(opt.MaxSkew)),
 		skew:           int64(opt.MaxSkew),
 		maxTransaction: int64(opt.MaxTransaction),
@@ -103,6 +105,7 @@ func blank(opt Options) *Order {
 		every:          int64(opt.Every),
 		greatest:       none,
 		watermark:      none,
+		mark:           none,
 		quiet:          none,
 		blocked:        math.MaxInt64,
 		holder:         -1,
@@ -115,6 +118,10 @@ func blank(opt Options) *Order {
 		ticks:          ticks{last: none, told: none},
 		patience:       newPatience(&opt),
 	}
+	if o.prompt {
+		o.ticks.behind = o.delay
+	}
+	return o
 }
 
 // Counts are the totals so far.
@@ -198,7 +205,8 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	it.flags |= ofStatus(h.Status)
 	own := true // key is the record's own time, so it can be late
 	trusted := h.HasTimes && h.End <= endMost && !(broker && o.aheadOf(h.End, arrival))
-	limit, shown := sub(p.greatest, o.delay), p.bound(o.delay) // as they were before this record
+	limit, shown, place := sub(p.greatest, o.delay), p.bound(o.delay), p.place // as they were before this record
+	p.unnumbered = p.unnumbered || !h.HasSeq
 	wrong := trusted && !broker && !o.numbered && s.runsBack(h)
 	if wrong {
 		it.flags |= isDetached | isMisnumbered | isVague
@@ -225,6 +233,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 			it.key, own = p.greatest, false
 			p.setBack = true
 		}
+		o.comesBehind(p, h.End)
 		o.reached(p, h.End, arrival)
 	case p.timed || broker && o.aheadOf(arrival, 0):
 		it.key, own = o.pass(p, arrival), false
@@ -243,14 +252,25 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 			it.flags |= isOverlong
 		}
 	}
-	if own && it.key < limit {
-		// The partition itself shows that it is late, in every interleaving; so
-		// it gets its place by the partition's time.
+	// What the partition itself shows to be late, or behind, gets its place by the partition's time, and so
+	// in every interleaving the same.
+	switch end := it.key; {
+	case !own:
+	case end < limit:
 		it.flags |= isLate
-		it.key = limit
+		it.key = place
 		if h.HasSeq && s != nil && h.Seq < s.maxSeq {
 			it.flags |= isDetached // successors may have left, depending on other partitions
 		}
+	case end < o.watermark:
+		it.flags |= isLate
+		if end >= shown && !p.skipped && o.patience.wait > 0 {
+			it.flags |= isPassed
+		}
+		it.key = max(end, place)
+	case end < max(place, o.mark):
+		it.flags |= isPassed
+		it.key = max(end, place)
 	}
 	skew := o.skew
 	if !broker {
@@ -261,12 +281,6 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	}
 	if it.key < o.watermark {
 		it.flags |= isDue
-		if own {
-			if it.flags&isLate == 0 && it.key >= shown && !p.skipped && o.patience.wait > 0 {
-				it.flags |= isPassed
-			}
-			it.flags |= isLate
-		}
 	}
 	return it
 }
@@ -313,7 +327,7 @@ func (o *Order) enqueue(s *session, h *record.Head, it item) {
 }
 
 // Next hands out the next record in order, false if none is due: the others end
-// at the watermark or later. O(log sessions).
+// at the mark or later. O(log sessions).
 func (o *Order) Next() (Release, bool) {
 	o.settle()
 	if !o.top() {
@@ -322,12 +336,13 @@ func (o *Order) Next() (Release, bool) {
 	if h := &o.heads[0]; !o.due(h) {
 		if o.maxBuffered <= 0 || o.held+o.more <= o.maxBuffered {
 			o.blocked = math.MaxInt64
-			if h.key < o.watermark {
+			if h.key < o.mark {
 				o.blocked = h.key
 			}
 			return Release{}, false
 		}
 		o.watermark = max(o.watermark, add(h.key, 1))
+		o.mark = max(o.mark, o.watermark)
 		o.counts.Forced++
 	}
 	o.blocked = math.MaxInt64
@@ -336,26 +351,27 @@ func (o *Order) Next() (Release, bool) {
 }
 
 // due tells whether the first head may leave. One that stands behind a hole in
-// its session waits a little longer: what fills the hole ended before it, by a
+// its session waits for the watermark, and a little longer: what fills the hole ended before it, by a
 // clock that may since have been set back by MaxSkew; where no times are to be
-// trusted, it arrives within the whole delay.
+// trusted, it arrives within the whole delay, and what is as good as certainly the first of its session is behind none.
 func (o *Order) due(h *head) bool {
 	if o.flushed {
 		return true
 	}
-	if h.key >= o.watermark {
+	if h.key >= o.mark {
 		return false
 	}
 	it := o.at(o.first(h.s))
 	if it.flags&(hasSeq|isDue|isDetached) != hasSeq || (h.s.hasSeq && it.seq <= add(h.s.lastSeq, 1)) {
 		return true
 	}
+	first := int64(0) // nothing is before it
 	wait := o.skew
 	if it.flags&(hasTimes|isVague) != hasTimes {
-		if !h.s.hasSeq && it.seq <= 1 {
-			return true // as good as certainly its first
-		}
-		wait = o.delay
+		first, wait = record.SeqFirstMax, o.delay
+	}
+	if !h.s.hasSeq && it.seq <= first {
+		return true
 	}
 	return add(h.key, wait) < max(o.watermark, o.quiet)
 }
@@ -411,7 +427,7 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	timed := it.flags&hasTimes != 0
 	if timed {
 		r.TimesDropped = it.flags&(isLate|isVague) != 0 || s.steppedBack(it)
-		r.Untimely = r.TimesDropped || it.key < key
+		r.Untimely = r.TimesDropped || r.Passed || it.key < key
 	}
 	if it.flags&hasSeq != 0 {
 		o.sequence(r, s, it)
@@ -439,6 +455,8 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	case !timed || it.flags&isCommitted == 0:
 	case it.flags&isAhead != 0: // who ends before it has stepped back, whichever of the two is wrong
 		s.lastStart, s.lastEnd = max(s.lastStart, it.start), max(s.lastEnd, it.start)
+	case r.Passed: // its end is not known here
+		s.lastStart = max(s.lastStart, it.start)
 	case !r.TimesDropped:
 		s.lastStart, s.lastEnd = it.start, it.key
 	}

@@ -144,14 +144,14 @@ func (w *patience) oldest() (int64, bool) {
 }
 
 // handed notes that a record is handed out. Its place for the engine is not before its own, and that
-// of one that is late not before its start. O(1) where records are handed out as they came.
+// of one that is late or behind not before its start. O(1) where records are handed out as they came.
 func (w *patience) handed(it *item) {
 	if w.wait == 0 {
 		return
 	}
 	w.leave(it.came)
 	place := it.key
-	if it.flags&(isLate|hasTimes) == isLate|hasTimes {
+	if it.flags&(isLate|isPassed) != 0 && it.flags&hasTimes != 0 {
 		place = min(place, it.start)
 	}
 	w.climb(stair{it.came, place})

@@ -37,7 +37,12 @@ type partition struct {
 	// gone and goneNext are what greatest was when the older and the newer
 	// of the remembered generations of IDs began; see Order.gone.
 	gone, goneNext int64
-	trial          trial // trial.go
+	// place is how far the mark may go by what its own log shows, whatever the others do; turned, behind,
+	// behindBefore and unnumbered say by how much that is less than what it has reached. mark.go
+	place, turned        int64
+	behind, behindBefore int64
+	unnumbered           bool
+	trial                trial // trial.go
 }
 
 // bound is the least end that may still arrive in the partition.
@@ -47,7 +52,7 @@ func (p *partition) bound(delay int64) int64 {
 
 // unheard is a partition of which nothing is known.
 var unheard = partition{greatest: none, observed: none, caughtUp: none, caughtAt: none, ended: none, came: none,
-	gone: none, goneNext: none}
+	gone: none, goneNext: none, place: none, turned: none}
 
 // partitionMax bounds the number of a partition.
 const partitionMax = 1<<20 - 1
@@ -76,8 +81,8 @@ func (o *Order) Expect(n int) { o.partition(n) }
 // Observe says that a record of another history, which ended (without times:
 // arrived) at t, was read from partition n, so that this history's share of a
 // common topic need not keep all histories waiting. Only for histories of the
-// same clocks. It moves the watermark and nothing else: where this history's
-// records belong does not depend on it. session names whose it was, in its history. When it came is what the
+// same clocks. It moves the watermark and the mark: which of this history's records
+// are late in their partition does not depend on it. session names whose it was, in its history. When it came is what the
 // broker says; 0: there is none, then it is t. What ended long after it came, or far ahead of all others,
 // is not believed. O(1).
 func (o *Order) Observe(n int, session string, t, arrival int64) {
@@ -100,6 +105,9 @@ func (o *Order) Observe(n int, session string, t, arrival int64) {
 func (o *Order) observed(p *partition, t int64) {
 	if t > p.observed {
 		p.observed = t
+		if o.prompt {
+			o.goesOnTo(p, t)
+		}
 		o.dirty = true
 	}
 	o.stream(t)
@@ -202,6 +210,7 @@ func (o *Order) hear(p *partition) {
 func (o *Order) reached(p *partition, t, arrival int64) {
 	if t > p.greatest {
 		p.greatest, p.anchor, p.setBack = t, arrival, false
+		o.goesOnTo(p, t)
 		o.dirty = true
 	}
 	o.stream(t)
@@ -245,23 +254,25 @@ func (o *Order) idle(p *partition) bool {
 	return o.idleAfter > 0 && o.hasNow && !p.heard && sub(o.now, p.active) > o.idleAfter
 }
 
-// settle moves the watermark to where the partitions allow. O(1) when nothing
+// settle moves the watermark and the mark to where the partitions allow. O(1) when nothing
 // was learned since, otherwise O(partitions).
 func (o *Order) settle() {
 	if !o.dirty {
 		return
 	}
 	o.dirty = false
-	o.holder, o.least, o.quiet = -1, math.MaxInt64, math.MaxInt64
+	o.holder, o.quiet = -1, math.MaxInt64
+	least, mark := int64(math.MaxInt64), int64(math.MaxInt64)
 	for i := range o.partitions {
 		p := &o.partitions[i]
 		if !p.known || o.idle(p) {
 			continue // skipped, see below
 		}
 		b := p.bound(o.delay)
-		if b < o.least {
-			o.holder, o.least = i, b
+		if b < least {
+			o.holder, least = i, b
 		}
+		mark = min(mark, max(b, p.place))
 		if !o.moved && p.caughtAt != none && p.caughtAt >= o.reachedAt {
 			b = max(b, sub(add(o.greatest, sub(p.caughtAt, o.reachedAt)), o.delay))
 		}
@@ -269,9 +280,9 @@ func (o *Order) settle() {
 	}
 	limit := add(o.greatest, 1)
 	if o.flushed {
-		o.least, o.quiet = limit, math.MaxInt64
+		least, mark, o.quiet = limit, limit, math.MaxInt64
 	}
-	o.watermark = max(o.watermark, min(o.least, limit))
+	o.watermark, o.mark = max(o.watermark, min(least, limit)), max(o.mark, min(mark, limit))
 	for i := range o.partitions {
 		p := &o.partitions[i]
 		switch {
@@ -304,6 +315,9 @@ func (o *Order) givesUp(p *partition) bool {
 // records' clocks; math.MinInt64 before anything is known. All that ended
 // before it has been handed out once Next has returned false. O(1).
 func (o *Order) Watermark() int64 { return min(o.watermark, o.blocked) }
+
+// Mark is as Watermark, not less, and says nothing of what may still arrive. O(1).
+func (o *Order) Mark() int64 { return min(o.mark, o.blocked) }
 
 // Reach is the greatest end that a record may have that was sent before the last one
 // that was added; math.MinInt64 before anything is known. O(1).

@@ -119,10 +119,10 @@ func (c *checker) drain(o *rig) {
 	for r, ok := o.Next(); ok; r, ok = o.Next() {
 		x := r.Txn
 		if x.HasTimes {
-			if x.End >= o.Watermark() && !o.flushed {
-				c.t.Fatalf("%s, which ends at %d, left before the watermark %d", x.ID, x.End, o.Watermark())
+			if x.End >= o.Mark() && !o.flushed {
+				c.t.Fatalf("%s, which ends at %d, left before the mark %d", x.ID, x.End, o.Mark())
 			}
-			if r.Untimely != (x.End < r.Key) || x.End > r.Key {
+			if r.Untimely != (x.End < r.Key || r.Passed) || x.End > r.Key {
 				c.t.Fatalf("%s ends at %d, and its place is at %d: %+v", x.ID, x.End, r.Key, r.Release)
 			}
 			if !r.Untimely {
@@ -256,7 +256,7 @@ func TestLive(t *testing.T) {
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := newRig(Options{
-			Lateness: simLateness, MaxSkew: simSkew, IdleAfter: 30, MaxTransaction: 40,
+			Lateness: simLateness, MaxSkew: simSkew, IdleAfter: 30, MaxTransaction: 40, Prompt: rapid.Bool().Draw(t, "prompt"),
 			MaxAhead:    [...]time.Duration{0, 100}[rapid.IntRange(0, 1).Draw(t, "ahead")],
 			MaxBuffered: rapid.IntRange(0, 8).Draw(t, "buffer"),
 			Heavy:       rapid.IntRange(0, 3).Draw(t, "heavy"),

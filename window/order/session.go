@@ -38,7 +38,7 @@ const (
 	isCommitted
 	isUnknown // its outcome
 	isHeavy
-	isPassed // isLate only as its partition was passed over
+	isPassed // it came in time, and is behind its place
 	isOnTrial
 	isMisnumbered
 )

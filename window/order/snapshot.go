@@ -122,7 +122,7 @@ func (o *Order) Remember(ref uint64, h *record.Head) {
 func (o *Order) scalars(c *coder) {
 	c.Flags(&o.hasNow, &o.moved, &o.flushed, &o.forgot.any, &o.ticks.pending, &o.ticks.silent)
 	c.Ints(&o.now, &o.patience.now, &o.patience.raw, &o.reachedAt)
-	c.times(&o.watermark, &o.blocked)
+	c.times(&o.watermark, &o.mark, &o.blocked)
 	c.Uints(&o.next)
 	wire.Number(&c.Coder, &o.generation)
 	wire.Number(&c.Coder, &o.fresh)
@@ -150,8 +150,9 @@ func (m *memory) code(c *coder) {
 }
 
 func (p *partition) code(c *coder) {
-	c.Flags(&p.known, &p.heard, &p.skipped, &p.timed, &p.setBack, &p.broker)
-	c.times(&p.greatest)
+	c.Flags(&p.known, &p.heard, &p.skipped, &p.timed, &p.setBack, &p.broker, &p.unnumbered)
+	c.times(&p.greatest, &p.place, &p.turned)
+	c.Ints(&p.behind, &p.behindBefore)
 	c.Ints(&p.anchor)
 	c.times(&p.observed, &p.caughtUp)
 	c.Ints(&p.caughtAt, &p.ended, &p.active, &p.came)
@@ -254,7 +255,7 @@ func (o *Order) writeItems(c *coder, s *session, last uint64) uint64 {
 }
 
 func (it *item) odd(s *session) bool {
-	return it.flags&(hasTimes|isLate|isVague|isAhead|isOverlong|isDue|isDetached|isHeavy|isOnTrial) != hasTimes ||
+	return it.flags&(hasTimes|isLate|isVague|isAhead|isOverlong|isDue|isDetached|isHeavy|isPassed|isOnTrial) != hasTimes ||
 		it.partition != s.partition ||
 		(it.flags&hasSeq == 0 && it.seq != s.maxSeq)
 }

@@ -23,6 +23,7 @@ func drawOptions(t *rapid.T) Options {
 		Heavy:         rapid.IntRange(0, 3).Draw(t, "heavy"),
 		MaxRemembered: [...]int{0, 6}[rapid.IntRange(0, 1).Draw(t, "remembered")],
 		MaxSessions:   [...]int{0, 2}[rapid.IntRange(0, 1).Draw(t, "sessions remembered")],
+		Prompt:        rapid.Bool().Draw(t, "prompt"),
 	}
 }
 
@@ -153,7 +154,7 @@ func inTime(logs [][]message, longest int64) [][]message {
 
 // full is an Order in which something of everything waits.
 func full(t testing.TB) (Options, *rig) {
-	opt := Options{Partitions: []int{0, 1}, Lateness: 100, MaxSkew: 5, MaxAhead: 1000, MaxTransaction: 50, MaxSessions: 2, Every: 10}
+	opt := Options{Partitions: []int{0, 1}, Lateness: 100, MaxSkew: 5, MaxAhead: 1000, MaxTransaction: 50, MaxSessions: 2, Every: 10, Prompt: true}
 	o := newRig(opt)
 	o.Advance(1000)
 	for i := range int64(20) {

@@ -15,7 +15,7 @@ import (
 // taken out at other moments: the same releases, and the same ticks at the same places.
 func TestReleasesDoNotDependOnReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		opt := Options{Lateness: simLateness, MaxSkew: simSkew, MaxTransaction: 25, Every: 16, Whole: rapid.Bool().Draw(t, "whole"),
+		opt := Options{Lateness: simLateness, MaxSkew: simSkew, MaxTransaction: 25, Every: 16, Whole: rapid.Bool().Draw(t, "whole"), Prompt: rapid.Bool().Draw(t, "prompt"),
 			MaxAhead: [...]time.Duration{0, 150}[rapid.IntRange(0, 1).Draw(t, "ahead")]}
 		logs := drawLogs(t)
 		var first []event
@@ -39,7 +39,8 @@ func TestReleasesDoNotDependOnReading(t *testing.T) {
 
 // TestLiveIsReplay reads logs of producers that keep to lateness while they are
 // written, with polls, silence and a pause of any length, and again from the
-// beginning: the same releases, and the same ticks at the same places.
+// beginning: the same releases, and the same ticks at the same places, behind which
+// nothing comes that ended before what they say.
 func TestLiveIsReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, true)
@@ -50,7 +51,7 @@ func TestLiveIsReplay(t *testing.T) {
 			}
 		}
 		opt := w.opt
-		opt.Every = 16
+		opt.Every, opt.Prompt = 16, rapid.Bool().Draw(t, "prompt")
 		live, replay := play(opt, logs), play(opt, logs)
 		now := int64(0)
 		for left := live.left(); len(left) > 0; left = live.left() {
@@ -73,6 +74,18 @@ func TestLiveIsReplay(t *testing.T) {
 		replay.finish()
 		if diff := cmp.Diff(replay.events, live.events); diff != "" {
 			t.Fatalf("(-replay +live):\n%s", diff)
+		}
+		ends := map[string]int64{}
+		for _, x := range w.sorted {
+			ends[x.ID] = x.End
+		}
+		told := int64(none)
+		for _, e := range live.events {
+			if e.ID == "" {
+				told = max(told, e.Tick)
+			} else if ends[e.ID] < told || e.What.Loses() {
+				t.Fatalf("%s of %d, behind a tick at %d: %+v", e.ID, ends[e.ID], told, e.What)
+			}
 		}
 	})
 }

@@ -4,7 +4,7 @@ import "math"
 
 // ticks is the schedule by which the engine is told the time. The records' time
 // is cut into slots of Every; a slot in which records were released ends with one
-// tick, which says that all up to the last of them is out. Where none were in the slot that
+// tick, which says that all up to the last of them is out, or up to what has to be out once it is (mark.go). Where none were in the slot that
 // follows, that ends with another one: for now nothing more comes.
 // So a tick is between the same two releases, and says the same, whatever the batches, the
 // interleaving and the time of day; but for what patience holds back.
@@ -13,7 +13,12 @@ type ticks struct {
 	told    int64 // the time of the latest tick
 	pending bool  // released since the latest tick
 	silent  bool  // that silence followed the last release has not been told
+	// behind is how much before the last release a tick says that all is out.
+	behind int64
 }
+
+// out is the time of a tick that follows the last release.
+func (t *ticks) out() int64 { return sub(add(t.last, 1), t.behind) }
 
 // end is where the next tick is due if nothing else is released.
 func (t *ticks) end(every int64) int64 {
@@ -30,7 +35,7 @@ func (t *ticks) before(key, every int64) (at int64, n int) {
 		return 0, 0
 	}
 	for ; key > t.last && key >= t.end(every) && t.take(); n++ {
-		at = add(t.last, 1)
+		at = t.out()
 	}
 	t.last, t.pending, t.silent = max(t.last, key), true, true
 	return at, n
@@ -50,7 +55,7 @@ func (t *ticks) take() bool {
 }
 
 // Tick tells whether a tick is due although no record after it has been released:
-// nothing more can come in this slot, for the watermark has passed it, or the stream
+// nothing more is waited for in this slot, for the mark has passed it, or the stream
 // has been silent for long enough. It is to be called when Next has returned false,
 // and the tick to be made if it says so. O(1).
 func (o *Order) Tick() (at int64, due bool) {
@@ -62,17 +67,17 @@ func (o *Order) Tick() (at int64, due bool) {
 	}
 	o.settle()
 	end := o.ticks.end(o.every)
-	if max(o.watermark, o.quiet) < end && !o.flushed || o.top() && o.heads[0].key < end {
+	if max(o.mark, o.quiet) < end && !o.flushed || o.top() && o.heads[0].key < end {
 		return o.resume()
 	}
 	o.ticks.take()
-	o.ticks.told = o.proved(add(o.ticks.last, 1))
+	o.ticks.told = o.proved(o.ticks.out())
 	return o.ticks.told, true
 }
 
 // resume tells whether the latest tick, which patience held back, may now go on.
 func (o *Order) resume() (at int64, due bool) {
-	whole := add(o.ticks.last, 1)
+	whole := o.ticks.out()
 	if o.ticks.pending || o.ticks.told >= whole {
 		return 0, false
 	}

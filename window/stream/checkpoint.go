@@ -40,7 +40,7 @@ import (
 
 // form is another number whenever anything in a checkpoint is written in another way, be it by order, segment or
 // frontier: a history of which the checkpoint has another form is judged anew from its records.
-const form = 3
+const form = 4
 
 // The sections.
 const (

@@ -154,7 +154,7 @@ func (f *files) take(t *testing.T, d *datadriven.TestData, b *strings.Builder) {
 	f.entries = append(f.entries, e)
 	f.h.Take(e)
 	f.work(t, b)
-	fmt.Fprintf(b, "%d released, %d wait, all before %d came\n", f.h.Stats().Transactions, f.h.Waiting(), f.h.Watermark())
+	fmt.Fprintf(b, "%d released, %d wait, all before %d came\n", f.h.Stats().Transactions, f.h.Waiting(), f.h.Mark())
 	state := f.h.Checkpoint()
 	h, err := Restore(f.cfg, state, func(n uint64) (*decode.Batch, error) { return f.entries[n-1].Batch, nil })
 	if err != nil {

@@ -481,9 +481,6 @@ func (h *History) release(r *order.Release) {
 		h.segs.whole.untimely()
 		h.segs.stats.Untimely++
 	}
-	if r.Passed {
-		h.segs.whole.passed(r.Key)
-	}
 	if r.Detached {
 		f.flags |= detached
 		h.held.sessions[f.ref] = r.Session
@@ -491,6 +488,13 @@ func (h *History) release(r *order.Release) {
 	t, err := h.held.record(f.ref, f.flags)
 	if err != nil {
 		panic(fmt.Sprintf("stream: %v: can't happen, because blocks are held until their records have left", err))
+	}
+	if r.Passed {
+		at := r.Key
+		if t.HasTimes {
+			at = min(at, t.End)
+		}
+		h.segs.whole.passed(at)
 	}
 	if r.Misnumbered { // no write is missing: only what the session's order would show
 		h.noteLoss(Loss{Why: LostNumber, Session: r.Own, ID: strings.Clone(t.ID)}, r.Key, r.Key)
@@ -605,8 +609,9 @@ func (h *History) adopted() uint64 {
 // Waiting is how many records wait in the order.
 func (h *History) Waiting() int { return h.order.Held() }
 
-// Watermark is the least end that may still arrive.
-func (h *History) Watermark() int64 { return h.order.Watermark() }
+// Mark is how far records have been handed out: all that ended before it, and was not late, is judged once Run has
+// nothing more.
+func (h *History) Mark() int64 { return h.order.Mark() }
 
 // OrderCounts are what the order has counted.
 func (h *History) OrderCounts() order.Counts { return h.order.Counts() }

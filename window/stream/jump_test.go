@@ -120,13 +120,15 @@ func TestLateStretchHasSegments(t *testing.T) {
 	h.Take(&Entry{Number: 0, Time: base, Partitions: 1, Batch: batchOf(0, 0, []record.Transaction{write("ahead", 1, base+int64(time.Minute))})})
 	silence := batchOf(0, 1, nil)
 	silence.CaughtUp = true
-	h.Take(&Entry{Number: 1, Time: base + int64(time.Minute), Partitions: 1, Batch: silence}) // all that there was can go
+	for i := range uint64(2) { // all that there was can go
+		h.Take(&Entry{Number: 1 + i, Time: base + int64(time.Duration(1+i)*time.Minute), Partitions: 1, Batch: silence})
+	}
 	for i := range int64(n) {
 		var txns []record.Transaction
 		for k := range int64(each) {
 			txns = append(txns, write("s", i*each+k+1, base+(i*each+k)*int64(time.Microsecond)*20))
 		}
-		h.Take(&Entry{Number: uint64(i) + 2, Time: base + int64(time.Minute), Partitions: 1, Batch: batchOf(0, 1+i*each, txns)})
+		h.Take(&Entry{Number: uint64(i) + 3, Time: base + int64(2*time.Minute), Partitions: 1, Batch: batchOf(0, 1+i*each, txns)})
 	}
 	for h.Run(100) { // all at once, as what has piled up: each time nothing was due there would be a tick
 		if most := untickedMost + cfg.Segment + 2*cfg.Overlap; len(h.segs.fed) > most {

@@ -248,7 +248,7 @@ func (w *worker) show() {
 	m.waiting.WithLabelValues(w.db).Set(float64(waiting))
 	oldest := int64(0)
 	if waiting > 0 {
-		oldest = w.history.Watermark()
+		oldest = w.history.Mark()
 	}
 	w.unjudged.Store(oldest)
 
@@ -256,7 +256,7 @@ func (w *worker) show() {
 		if w.oldest == 0 {
 			w.oldest = newest
 		}
-		w.lag.Store(newest - max(w.history.Watermark(), w.oldest))
+		w.lag.Store(newest - max(w.history.Mark(), w.oldest))
 	}
 }
 

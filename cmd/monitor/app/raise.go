@@ -188,7 +188,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 func (w *worker) place() alerts.Place {
 	at := alerts.Place{History: w.born, Transactions: int64(w.history.Stats().Transactions), Time: w.lastRecord}
 	if newest := w.history.Newest(); newest != math.MinInt64 {
-		at.Time = min(newest, w.history.Watermark())
+		at.Time = min(newest, w.history.Mark())
 	}
 	return at
 }

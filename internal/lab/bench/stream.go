@@ -58,7 +58,7 @@ func streams() Suite {
 		}
 		s.Rows = append(s.Rows,
 			Row{Name: b + "-latency", Work: "an alert after the anomaly's last record, 60,000/s", Level: levelsOfBoth, Peer: peerLatency,
-				Target: Target{Latency: (latenessDefault + 500*time.Millisecond).Seconds()}, Measure: alertLatency(b)},
+				Target: Target{Latency: (500 * time.Millisecond).Seconds()}, Measure: alertLatency(b)},
 			Row{Name: b + "-restart", Work: "ready and reading after kill -9 with a full window", Level: levelsOfBoth, Peer: peerLatency,
 				Target: Target{Seconds: 3}, Measure: restart(b)})
 	}
