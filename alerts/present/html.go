@@ -27,8 +27,6 @@ type PageOptions struct {
 	Histories []PageHistory
 	// Sources say of each alert where it was found; empty: it is not said.
 	Sources []string
-	// Max bounds how many alerts are shown; 0 means PageMax.
-	Max int
 }
 
 // PageHistory is a history and what is known of it.
@@ -148,16 +146,13 @@ type entry struct {
 }
 
 func newPage(as []alerts.Alert, opt PageOptions) *page {
-	if opt.Max <= 0 {
-		opt.Max = PageMax
-	}
 	css := pageCSS + picture.Style
 	hash := sha256.Sum256([]byte(css))
 	p := &page{
 		Title: head(opt.Title, 200), CSS: template.CSS(css), //nolint:gosec // it is constant
 		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 			"'; base-uri 'none'; form-action 'none'",
-		Count: len(as), Shown: min(len(as), opt.Max),
+		Count: len(as), Shown: min(len(as), PageMax),
 	}
 	p.Histories = slices.Clone(opt.Histories[:min(len(opt.Histories), pageHistories)])
 	for i := range p.Histories {

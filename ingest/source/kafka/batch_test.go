@@ -457,7 +457,7 @@ func BenchmarkDecode(b *testing.B) {
 			for b.Loop() {
 				r.Reset(bytes.NewReader(body))
 				a := asking(0)
-				a.limits = limits{messageMax: MessageMaxDefault, decodedMax: MessageMaxDefault}
+				a.limits = ordinary
 				f, err := a.decode(r, 13)
 				if err != nil || f.next != 3000 {
 					b.Fatal(f.next, err)

@@ -51,6 +51,8 @@ type limits struct {
 	decodedMax int // decoding stops at the first record boundary past it; bytes
 }
 
+var ordinary = limits{messageMax: messageMax, decodedMax: messageMax}
+
 // fetched is what one fetch of one partition returned.
 type fetched struct {
 	code       int16 // Kafka's error code; the rest means nothing unless 0

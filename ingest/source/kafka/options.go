@@ -39,15 +39,26 @@ type SASL struct {
 	Password  string
 }
 
+const (
+	// messageMax is the size in bytes from which on a record is not delivered whole (source.Message.Oversize).
+	messageMax = 16 << 20
+	// queueMax bounds the bytes that wait to be read, in equal shares of the
+	// partitions: each may have so many, or one batch. At most 256 batches wait, or one
+	// of each partition. It is enough for 50 MB/s from brokers 25 ms away.
+	// Beside it every partition holds at most one response in memory, of about
+	// half its share, and if a record or the compression makes it larger of at most
+	// messageMax bytes decoded (a response that decompresses to more is
+	// decoded in parts).
+	queueMax = 4 << 20
+)
+
 // Defaults of Options.
 const (
-	MessageMaxDefault = 16 << 20
-	FetchMaxDefault   = 1 << 20
-	QueueMaxDefault   = 4 << 20
-	waitDefault       = 500 * time.Millisecond
-	refreshDefault    = 5 * time.Second
-	retryMinDefault   = 100 * time.Millisecond
-	retryMaxDefault   = time.Second
+	fetchMaxDefault = 1 << 20
+	waitDefault     = 500 * time.Millisecond
+	refreshDefault  = 5 * time.Second
+	retryMinDefault = 100 * time.Millisecond
+	retryMaxDefault = time.Second
 )
 
 // Connection says how to reach a cluster.
@@ -76,21 +87,10 @@ type Options struct {
 	// behind that offset, and so is the open transaction.
 	UntilEnd bool
 
-	// MessageMax is the size in bytes from which on a record is not delivered
-	// whole (source.Message.Oversize). Default 16 MiB.
-	MessageMax int
 	// FetchMax is how many bytes to ask a partition for at a time, at most. Default 1 MiB.
-	// It is less where half of the partition's share of QueueMax is less, but that is taken
+	// It is less where half of the partition's share of queueMax is less, but that is taken
 	// for 64 KiB at least. A first batch that is larger comes whole.
 	FetchMax int
-	// QueueMax bounds the bytes that wait to be read, in equal shares of the
-	// partitions: each may have so many, or one batch. At most 256 batches wait, or one
-	// of each partition. Default 4 MiB, which is enough for 50 MB/s from brokers 25 ms away.
-	// Beside it every partition holds at most one response in memory, of about
-	// half its share, and if a record or the compression makes it larger of at most
-	// FetchMax + MessageMax bytes decoded (a response that decompresses to more is
-	// decoded in parts).
-	QueueMax int64
 	// Wait is how long a broker may hold back an empty answer. Default 500 ms.
 	Wait time.Duration
 	// Refresh is how often partitions and leaders are asked for, also without
@@ -111,20 +111,13 @@ type Options struct {
 // complete checks o and fills in the defaults.
 func (o *Options) complete() error {
 	o.ClientID = cmp.Or(o.ClientID, "isowatch")
-	o.MessageMax = cmp.Or(o.MessageMax, MessageMaxDefault)
-	o.FetchMax = cmp.Or(o.FetchMax, FetchMaxDefault)
-	o.QueueMax = cmp.Or(o.QueueMax, QueueMaxDefault)
+	o.FetchMax = cmp.Or(o.FetchMax, fetchMaxDefault)
 	o.Wait = cmp.Or(o.Wait, waitDefault)
 	o.Refresh = cmp.Or(o.Refresh, refreshDefault)
 	o.RetryMin = cmp.Or(o.RetryMin, retryMinDefault)
 	o.RetryMax = cmp.Or(o.RetryMax, retryMaxDefault)
 	if o.Topic == "" {
 		return &source.StartupError{What: "no Kafka topic is configured", Do: "set source.kafka.topic"}
-	}
-	for _, n := range []int64{int64(o.MessageMax), int64(o.FetchMax), o.QueueMax} {
-		if n < 1 || n > 1<<31-1 {
-			return &source.StartupError{What: fmt.Sprintf("a Kafka size limit of %d bytes", n), Do: "use 1 byte to 2 GiB"}
-		}
 	}
 	return o.Connection.check()
 }

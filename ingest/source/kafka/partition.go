@@ -92,7 +92,7 @@ func (p *partition) step(ctx context.Context) error {
 	f, err := ask{
 		leader: leader, topic: p.s.opts.Topic, topicID: t.id, partition: int32(p.n),
 		next: p.next, end: p.end, lastEpoch: p.epoch,
-		wait: p.s.opts.Wait, bytesMax: p.ask(), limits: p.s.limits(),
+		wait: p.s.opts.Wait, bytesMax: p.ask(), limits: ordinary,
 	}.send(ctx, p.s.conns.wire)
 	if err != nil {
 		p.s.refresh() // the leader may be gone
@@ -267,8 +267,3 @@ const (
 	swellMin   = 4 << 10
 	swellFirst = 4
 )
-
-// limits are what a response may hold.
-func (s *Source) limits() limits {
-	return limits{messageMax: s.opts.MessageMax, decodedMax: max(s.opts.FetchMax, s.opts.MessageMax)}
-}

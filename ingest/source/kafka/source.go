@@ -50,7 +50,7 @@ func Open(ctx context.Context, opts Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{opts: opts, conns: conns, reading: map[int]bool{}, queue: newQueue(opts.QueueMax),
+	s := &Source{opts: opts, conns: conns, reading: map[int]bool{}, queue: newQueue(queueMax),
 		ended: make(chan struct{}), kick: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
 		conns.close()

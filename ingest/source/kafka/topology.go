@@ -160,7 +160,7 @@ func (s *Source) check(ctx context.Context) (*topology, error) {
 		return nil, err
 	}
 	f, err := ask{leader: leader, topic: s.opts.Topic, topicID: t.id, next: from, end: from,
-		lastEpoch: -1, bytesMax: 1, limits: s.limits()}.send(ctx, s.conns.wire)
+		lastEpoch: -1, bytesMax: 1, limits: ordinary}.send(ctx, s.conns.wire)
 	if err != nil {
 		return nil, err
 	}
