@@ -226,43 +226,53 @@ const stopEvery, stopRows = 1 << 8, 1 << 10
 
 // explain asks for what a statement would not find now as it found it.
 func (w *walk) explain(st *statement) (added int) {
-	count := func(is bool) {
-		if is {
-			added++
-		}
-	}
-	found := 0
-	for n := range st.rows {
-		if w.finds(st, n) {
-			found += int(st.row(n).sign & 1)
-		} else {
-			count(w.h.ask(st, n, st.row(n)))
-		}
-	}
-	if w.count(st.of, st.where) == found {
-		return added
-	}
-	known := make(map[int32]bool, len(st.rows))
-	for _, r := range st.rows {
-		known[r] = true
-	}
 	var missing []*row
-	for r := range w.matching(st.of, st.where) {
-		if !known[r.number] {
+	for n, r := range w.lacks(st, 0) {
+		if n < 0 {
 			missing = append(missing, r)
+		} else if w.h.ask(st, n, r) {
+			added++
 		}
 	}
 	slices.SortFunc(missing, func(a, b *row) int { return int(a.number - b.number) })
 	for _, r := range missing {
-		count(w.h.ask(st, -1, r))
+		if w.h.ask(st, -1, r) {
+			added++
+		}
 	}
 	return added
 }
 
-// finds tells whether the n-th row that a statement returned or hit is as it found it.
-func (w *walk) finds(st *statement, n int) bool {
-	v := w.holds(st.row(n))
-	return v.matched(st.where) && st.sees(n, v)
+// lacks are the rows that a statement would not find now as it found them, but for those that are left out: of those
+// that it returned or hit, from one on and around, each with its place, then with -1 others that match.
+func (w *walk) lacks(st *statement, from int) iter.Seq2[int, *row] {
+	return func(yield func(int, *row) bool) {
+		found, t := 0, w.tables[st.of.number]
+		var last *version
+		var matched bool
+		t.mark++
+		for n := range st.rows {
+			n = (from + n) % len(st.rows)
+			r := st.row(n)
+			t.named[r.number] = t.mark
+			v := w.holds(r)
+			if v != last {
+				last, matched = v, v.matched(st.where)
+			}
+			if matched && st.sees(n, v) {
+				found += int(r.sign & 1)
+			} else if r.sign != 0 && !yield(n, r) {
+				return
+			}
+		}
+		if mark := t.mark; w.count(st.of, st.where) != found {
+			for r := range w.matching(st.of, st.where) {
+				if t.named[r.number] != mark && r.sign != 0 && !yield(-1, r) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // sees tells whether a version that matches is what the statement returned of its n-th row.

@@ -67,7 +67,6 @@ type search struct {
 // places are marks on the rows of a table.
 type places struct {
 	wrote []int32 // the transaction that wrote it, or none
-	named []int32 // a mark, of rows that a statement names
 	made  []int32 // a mark, of rows that a transaction writes,
 	as    []int32 // and what it makes of them
 	mark  int32
@@ -385,8 +384,8 @@ func (s *search) extend() {
 	s.places = append(s.places, make([]places, len(s.h.tables)-len(s.places))...)
 	for _, t := range s.h.tables {
 		p := &s.places[t.number]
-		more := make([]int32, len(t.rows)-len(p.named))
-		p.named, p.made, p.as = append(p.named, more...), append(p.made, more...), append(p.as, more...)
+		more := make([]int32, len(t.rows)-len(p.made))
+		p.made, p.as = append(p.made, more...), append(p.as, more...)
 		if s.rules.Starts {
 			p.wrote = append(p.wrote, slices.Repeat([]int32{none}, len(more))...)
 		}
@@ -669,29 +668,13 @@ func (s *search) lackOf(t int32, st *statement) *row {
 	if !st.isPart && s.w.sum(st) == st.sum {
 		return nil
 	}
-	x, p := &s.txns[t], &s.places[st.of.number]
+	x := &s.txns[t]
 	s.work += len(st.rows)
-	p.mark++
-	var last *version
-	var matched bool
-	for n := range st.rows { // what was not met last first
-		n = (x.from + n) % len(st.rows)
-		r := st.row(n)
-		p.named[r.number] = p.mark
-		v := s.w.holds(r)
-		if v != last {
-			last, matched = v, v.matched(st.where)
-		}
-		if r.sign != 0 && !(matched && st.sees(n, v)) {
+	for n, r := range s.w.lacks(st, x.from) { // what was not met last first
+		if n >= 0 {
 			x.from = n
-			return r
 		}
-	}
-	for r := range s.w.matching(st.of, st.where) {
-		s.work++
-		if p.named[r.number] != p.mark && r.sign != 0 {
-			return r
-		}
+		return r
 	}
 	return nil
 }
@@ -754,10 +737,11 @@ func (s *search) takesFrom(a *act, m *makes, made []*version, mark int32) bool {
 		return false
 	}
 	s.work += len(st.rows)
-	versions, held := m.of.versions, s.w.tables[m.of.number].held
-	p.mark++
+	t := s.w.tables[m.of.number]
+	versions, held := m.of.versions, t.held
+	t.mark++
 	for n, r := range st.rows {
-		p.named[r] = p.mark
+		t.named[r] = t.mark
 		if p.made[r] == mark && p.as[r] != held[r] && st.of.rows[r].sign != 0 &&
 			!st.meets(n, versions[p.as[r]]) && st.meets(n, versions[held[r]]) {
 			return true
@@ -768,7 +752,7 @@ func (s *search) takesFrom(a *act, m *makes, made []*version, mark int32) bool {
 	}
 	s.work += len(m.rows)
 	for n, r := range m.rows {
-		if p.named[r] != p.mark && st.of.rows[r].sign != 0 &&
+		if t.named[r] != t.mark && st.of.rows[r].sign != 0 &&
 			versions[m.as(n)].matched(st.where) && !versions[held[r]].matched(st.where) {
 			return true
 		}

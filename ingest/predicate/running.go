@@ -257,15 +257,7 @@ func (w *walk) explains(acts []act) bool {
 	clear(w.own)
 	for i := range acts {
 		if st := acts[i].statement; st != nil {
-			asked := 0
-			for n, r := range st.rows {
-				if st.of.rows[r].sign != 0 {
-					if asked++; !w.finds(st, n) {
-						return false
-					}
-				}
-			}
-			if w.count(st.of, st.where) != asked {
+			for range w.lacks(st, 0) {
 				return false
 			}
 		} else if a := &acts[i]; !a.isWrite && a.row.sign != 0 && w.holds(a.row) != a.made {

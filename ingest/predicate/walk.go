@@ -24,6 +24,8 @@ type now struct {
 	next, last []int32 // by row: others that hold the same
 	same       []same  // by version
 	live       []int32 // the versions that rows hold
+	named      []int32 // by row: a mark, where a statement names it
+	mark       int32
 	indexes    map[int]*index
 }
 
@@ -54,6 +56,7 @@ func (w *walk) grow() {
 		}
 		more := make([]int32, len(t.rows)-len(n.held))
 		n.held, n.next, n.last = append(n.held, more...), append(n.next, more...), append(n.last, more...)
+		n.named = append(n.named, more...)
 	}
 }
 
