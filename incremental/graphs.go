@@ -30,8 +30,11 @@ type graphs struct {
 	// ambiguities: some reads have several candidates, or transactions of unknown
 	// outcome may have been read from. Then strands have one polygraph each.
 	ambiguities bool
-	rereads     int       // how often the history was read again
-	spare       []*strand // of Options.Spare, not used again yet
+	// shared are the candidates of reads of a value by whoever did not write it, where all that wrote it are admitted,
+	// so that they stay what they are; nil elsewhere.
+	shared  map[cellID][]version.ID
+	rereads int       // how often the history was read again
+	spare   []*strand // of Options.Spare, not used again yet
 }
 
 // check is one level, or two that share a polygraph.
@@ -155,8 +158,12 @@ func (g *graphs) newStrand(cfgs ...constraint.Config) *strand {
 		s.reuse(g.spare[0])
 		g.spare[0], g.spare = nil, g.spare[1:]
 	}
-	if len(cfgs) > 0 && !cfgs[0].Bulk {
+	switch {
+	case len(cfgs) == 0:
+	case g.opt.Online:
 		s.expect(g.opt.Expect.Transactions)
+	default:
+		s.expect(g.h.txns.Len())
 	}
 	s.tab.Candidates = g.candidatesOf
 	for _, p := range s.polys {
@@ -304,6 +311,9 @@ func (g *graphs) write(index ordinal, c cellID) {
 // candidates are the versions that a read of c by index can be of: those of the
 // value's admitted writers, by line and slot, and the initial one before them.
 func (g *graphs) candidates(index ordinal, c cellID) []version.ID {
+	if all, ok := g.shared[c]; ok && !slices.Contains(g.h.slab(g.h.txns.At(index).writes), c) {
+		return all
+	}
 	var out []version.ID
 	cl := g.h.cells.At(c)
 	if g.h.perKey.At(cl.key).isListKey() {
@@ -335,6 +345,9 @@ func (g *graphs) candidates(index ordinal, c cellID) []version.ID {
 	}
 	g.main.byLine(out[n:])
 	g.h.reads.Use(candidateSteps * len(out))
+	if g.shared != nil && !slices.Contains(g.h.slab(g.h.txns.At(index).writes), c) {
+		g.shared[c] = out
+	}
 	return out
 }
 

@@ -332,13 +332,19 @@ func (r *resolver) decideAmong(index ordinal, c cellID) {
 		}
 		r.h.showsInitial(index, cl.key)
 	}
-	for w := range r.h.writersOf(c) {
-		if !r.h.reads.Take(candidateSteps) {
-			r.block(index, c)
-			return
-		}
-		if w != index {
-			r.mayHaveTakenEffect(w)
+	if !r.h.reads.Take(candidateSteps) {
+		r.block(index, c)
+		return
+	}
+	if r.h.open > 0 {
+		for w := range r.h.writersOf(c) {
+			if !r.h.reads.Take(candidateSteps) {
+				r.block(index, c)
+				return
+			}
+			if w != index {
+				r.mayHaveTakenEffect(w)
+			}
 		}
 	}
 	r.choose(index, c)
@@ -659,7 +665,9 @@ func (r *resolver) readFroms(index ordinal, sure doubt, promote func(w ordinal, 
 		switch {
 		case several && r.h.unseens(c):
 		case several:
-			r.g.ambiguities = true
+			if r.g.ambiguities = true; r.h.open == 0 {
+				continue
+			}
 			for w := range r.h.writersOf(c) {
 				if !r.h.reads.Take(1) {
 					return
@@ -716,6 +724,7 @@ func (r *resolver) admitInBulk(order []ordinal) {
 // with several, and those of uncertain transactions.
 func (r *resolver) resolveDeferred(order []ordinal) {
 	r.h.closedSet = true
+	r.g.shared = map[cellID][]version.ID{}
 	deferred := r.deferred
 	r.deferred = nil
 	for _, read := range deferred {
@@ -726,7 +735,7 @@ func (r *resolver) resolveDeferred(order []ordinal) {
 			r.resolveAll(i)
 		}
 	}
-	r.h.closedSet = false
+	r.h.closedSet, r.g.shared = false, nil
 }
 
 // admitByTime gives one transaction after the other to the strands. A read with

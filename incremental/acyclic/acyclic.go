@@ -24,6 +24,7 @@ package acyclic
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/sat"
@@ -88,9 +89,10 @@ type Theory struct {
 	implied []sat.Lit
 }
 
-// New makes a theory over nodes 0 to len(prio)-1, with the fixed arcs, which have no cycle; lits is the number of
+// New makes a theory over nodes 0 to len(prio)-1, with the fixed arcs, the same each time they are asked for, which have no
+// cycle; lits is the number of
 // literals (twice that of variables). Where arcs leave a choice the order is that of prio, then of nodes.
-func New(prio []int32, fixed []Arc, lits int) *Theory {
+func New(prio []int32, fixed iter.Seq[Arc], lits int) *Theory {
 	t := &Theory{outAt: make([]int32, len(prio)+1), inAt: make([]int32, len(prio)+1)}
 	n := len(prio)
 	t.pos, t.mark, t.parent, t.via = make([]int32, n), make([]uint32, n), make([]int32, n), make([]int32, n)
@@ -114,8 +116,10 @@ func (t *Theory) room(lits int) {
 }
 
 // fix lays out the fixed graph.
-func (t *Theory) fix(fixed []Arc) {
-	for _, a := range fixed {
+func (t *Theory) fix(fixed iter.Seq[Arc]) {
+	n := 0
+	for a := range fixed {
+		n++
 		t.outAt[a.From+1]++
 		t.inAt[a.To+1]++
 	}
@@ -123,9 +127,9 @@ func (t *Theory) fix(fixed []Arc) {
 		t.outAt[i] += t.outAt[i-1]
 		t.inAt[i] += t.inAt[i-1]
 	}
-	t.outTo, t.inFrom = make([]int32, len(fixed)), make([]int32, len(fixed))
+	t.outTo, t.inFrom = make([]int32, n), make([]int32, n)
 	outs, ins := append([]int32(nil), t.outAt...), append([]int32(nil), t.inAt...)
-	for _, a := range fixed {
+	for a := range fixed {
 		t.outTo[outs[a.From]] = a.To
 		outs[a.From]++
 		t.inFrom[ins[a.To]] = a.From

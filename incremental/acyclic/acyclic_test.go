@@ -59,7 +59,7 @@ func (p *puzzle) theory() *Theory {
 	for i, v := range p.order {
 		prio[v] = int32(i)
 	}
-	t := New(prio, p.fixed, len(p.means))
+	t := New(prio, slices.Values(p.fixed), len(p.means))
 	for l, arcs := range p.means {
 		t.Means(sat.Lit(l), arcs...)
 	}

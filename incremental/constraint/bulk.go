@@ -171,7 +171,7 @@ func (p *loader) surveyOnce() int {
 	if p.reports.Found > 0 || p.halted() {
 		return 0
 	}
-	edges, reasons := p.g.Len(), len(p.reports.forced)
+	edges, reasons := p.g.Len(), p.reports.forced.Len()
 	p.sortByTime(p.heads)
 	last := make([]uint32, p.keyBound()) // by key: its last block so far, from 1
 	prev := make([]uint32, len(p.heads)) // by block: the one before of its key, from 1
@@ -198,7 +198,7 @@ func (p *loader) surveyOnce() int {
 	topo := p.layers()
 	if len(topo) < p.g.Nodes() {
 		p.g.Truncate(edges)
-		p.reports.forced = p.reports.forced[:reasons]
+		p.reports.forced.Truncate(reasons)
 		return 0
 	}
 	p.topo = topo

@@ -116,8 +116,8 @@ func TestSurvey(t *testing.T) {
 
 		// U before T by S, and P before Q by R, which together close a cycle.
 		r = finish("T t w(x) w(a)\nU u w(x) w(y) r(b)=Q\nS s r(x)=T r(y)=U\nQ q w(v) w(b)\nP p w(v) w(w) r(a)=T\nR r r(v)=Q r(w)=P", s.cfg)
-		if len(r.p.reports.forced) > 0 || r.p.reports.Found > 0 {
-			t.Errorf("%s: %d orders are kept that can't be", s.name, len(r.p.reports.forced))
+		if r.p.reports.forced.Len() > 0 || r.p.reports.Found > 0 {
+			t.Errorf("%s: %d orders are kept that can't be", s.name, r.p.reports.forced.Len())
 		}
 		r.p.Blocks()
 		found := r.p.reports.TakeFound()

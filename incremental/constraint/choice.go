@@ -1,6 +1,8 @@
 package constraint
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 )
@@ -34,7 +36,8 @@ func (p *Polygraph) Ambiguous(reader version.Slot, key version.Key, cands []vers
 	}
 	guarded = guarded && p.subjects.maybe[reader] == mayBeIn
 	ci := choiceID(len(p.subjects.choices))
-	p.subjects.choices = append(p.subjects.choices, choice{reader: reader, key: key, guarded: guarded, cands: cands})
+	p.subjects.choices = append(p.subjects.choices, choice{reader: reader, key: key, guarded: guarded,
+		single: len(cands) == 1, cands: cands})
 	p.subjects.openChoices++
 	p.subjects.candidates += len(cands)
 	p.subjects.current = false
@@ -144,13 +147,13 @@ func (p *Polygraph) decide(ci choiceID) bool {
 func (p *Polygraph) decideRead(ci choiceID) {
 	c := &p.subjects.choices[ci]
 	v, reader, key := c.cands[0], c.reader, c.key
+	why := verdict.ByElimination
+	if c.single {
+		why = verdict.ByValue
+	}
 	p.subjects.endChoice(c, choiceTaken)
 	p.Stats.Eliminated++
 	p.subjects.byElimination = true
-	why := verdict.ByElimination
-	if len(p.tab.Candidates(reader, key)) == 1 {
-		why = verdict.ByValue // its transaction was in doubt, not its writer
-	}
 	if ver := p.tab.At(v); ver.Kind == version.Written {
 		p.include(ver.Writer)
 	}
@@ -214,19 +217,37 @@ func (p *Polygraph) ruleOut(s slot) {
 }
 
 // resolveRound narrows all open choices against the closure as it is, and puts
-// the edges of those decided in the graph without it. It returns how many.
+// the edges of those decided in the graph without it. It returns how many. To narrow goes key by key, as
+// what it looks at is the key's; to decide in the order of readers, so that the edges of each lie together.
 func (p *Polygraph) resolveRound() int {
+	byKey := make([]uint64, 0, p.subjects.openChoices)
+	for ci := range p.subjects.choices {
+		if c := &p.subjects.choices[ci]; c.state == choiceOpen {
+			c.dirty = false
+			byKey = append(byKey, uint64(c.key)<<32|uint64(ci))
+		}
+	}
+	slices.Sort(byKey)
+	for i, x := range byKey {
+		if i&1023 == 0 && p.halted() {
+			return 0
+		}
+		p.writers.narrow(&p.subjects.choices[uint32(x)])
+	}
 	n := 0
 	for ci := range p.subjects.choices {
 		if ci&1023 == 0 && p.halted() {
 			return 0
 		}
-		if c := &p.subjects.choices[ci]; c.state == choiceOpen {
-			c.dirty = false
+		c := &p.subjects.choices[ci]
+		if c.state != choiceOpen {
+			continue
+		}
+		if len(c.cands) == 1 && p.tab.At(c.cands[0]).Next != version.None { // since this round, it may be
 			p.writers.narrow(c)
-			if p.decide(choiceID(ci)) {
-				n++
-			}
+		}
+		if p.decide(choiceID(ci)) {
+			n++
 		}
 	}
 	for _, ci := range p.subjects.dirtyChoices { // the next round, or settleChoices, looks at all

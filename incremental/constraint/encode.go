@@ -1,6 +1,7 @@
 package constraint
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/acyclic"
@@ -290,18 +291,19 @@ func (q *problem) sortNodes() {
 
 // fixed is the known graph between the problem's nodes: its closure, contracted
 // to them. It is good until the next problem's.
-func (q *problem) fixed() (arcs []acyclic.Arc, extra int) {
+func (q *problem) fixed() (arcs iter.Seq[acyclic.Arc], extra int) {
 	p := q.p
 	if p.banded == nil && 2*len(q.nodes) > p.g.Nodes() && p.g.Nodes() > wholeFrom {
 		return q.whole(), 0
 	}
 	p.contracted, extra = p.reach.Contract(q.nodes, p.contracted[:0])
-	arcs = slices.Grow(p.arcs[:0], len(p.contracted))
-	for _, e := range p.contracted {
-		arcs = append(arcs, acyclic.Arc{From: int32(e[0]), To: int32(e[1])})
-	}
-	p.arcs = arcs
-	return arcs, extra
+	return func(yield func(acyclic.Arc) bool) {
+		for _, e := range p.contracted {
+			if !yield(acyclic.Arc{From: int32(e[0]), To: int32(e[1])}) {
+				return
+			}
+		}
+	}, extra
 }
 
 // wholeFrom is from how many nodes on the known graph is not contracted if most of its nodes are named: the
@@ -309,23 +311,24 @@ func (q *problem) fixed() (arcs []acyclic.Arc, extra int) {
 const wholeFrom = 1 << 12
 
 // whole is the known graph as it is.
-func (q *problem) whole() []acyclic.Arc {
+func (q *problem) whole() iter.Seq[acyclic.Arc] {
 	p := q.p
 	q.nodes, q.at = q.nodes[:0], make([]int32, p.g.Nodes())
 	for n := range node(p.g.Nodes()) {
 		q.nodes, q.at[n] = append(q.nodes, n), int32(n)
 	}
-	var arcs []acyclic.Arc
-	for i := range p.g.Len() {
-		e := p.g.Edge(graph.EdgeID(i))
-		arcs = append(arcs, acyclic.Arc{From: int32(e.From), To: int32(e.To)})
-	}
-	if p.parts == 2 {
-		for n := int32(0); int(n) < p.g.Nodes(); n += 2 {
-			arcs = append(arcs, acyclic.Arc{From: n, To: n + 1})
+	return func(yield func(acyclic.Arc) bool) {
+		for i := range p.g.Len() {
+			if e := p.g.Edge(graph.EdgeID(i)); !yield(acyclic.Arc{From: int32(e.From), To: int32(e.To)}) {
+				return
+			}
+		}
+		for n := int32(0); p.parts == 2 && int(n) < p.g.Nodes(); n += 2 {
+			if !yield(acyclic.Arc{From: n, To: n + 1}) {
+				return
+			}
 		}
 	}
-	return arcs
 }
 
 // edge is the edge that literal l stands for by arc a.

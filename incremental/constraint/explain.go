@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 )
@@ -16,8 +17,8 @@ type reports struct {
 	subjects *subjects
 	writers  *writers
 	found    []Violation
-	hopeless []choiceID // choices without a candidate, to be explained
-	forced   []forced   // why edges hold that were forced, ascending by edge
+	hopeless []choiceID                // choices without a candidate, to be explained
+	forced   paged.Vec[uint32, forced] // why edges hold that were forced, ascending by edge
 	// MaxFound bounds the violations that are explained; 0: no bound.
 	MaxFound int
 	Found    int
@@ -181,11 +182,11 @@ func (p *reports) reason(id graph.EdgeID) []step {
 	if id == none {
 		return nil
 	}
-	i := sort.Search(len(p.forced), func(i int) bool { return p.forced[i].edge >= id })
-	if i == len(p.forced) || p.forced[i].edge != id {
+	i := sort.Search(p.forced.Len(), func(i int) bool { return p.forced.At(uint32(i)).edge >= id })
+	if i == p.forced.Len() || p.forced.At(uint32(i)).edge != id {
 		return nil
 	}
-	o := p.forced[i].opposite
+	o := p.forced.At(uint32(i)).opposite
 	o.Why = verdict.ByCase
 	back := p.path(o.To, o.From, id)
 	if back == nil {

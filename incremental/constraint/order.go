@@ -116,7 +116,7 @@ func (p *orders) force(e, opposite graph.Edge) {
 		p.g.Add(e)
 	}
 	if p.g.Len() > n && opposite.From != none {
-		p.reports.forced = append(p.reports.forced, forced{graph.EdgeID(n), opposite})
+		p.reports.forced.Push(forced{graph.EdgeID(n), opposite})
 		p.take(forcedBytes) // one order may force very many
 	}
 }
@@ -537,7 +537,7 @@ func (p *orders) bulkRead(reader slot, v vid) {
 		return
 	}
 	for _, l := range p.writers.byLine[ver.Key] { // the first writer of each line stands for the rest
-		if w := p.writer(l.vs[0]); w != reader && !p.reach.Reaches(p.start(reader), p.commit(w)) {
+		if w := l.slots[0]; w != reader && !p.reach.Reaches(p.start(reader), p.commit(w)) {
 			p.addEdge(graph.Edge{From: p.start(reader), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial},
 				false)
 		}

@@ -162,7 +162,7 @@ type Polygraph struct {
 // hold tells the budget what the closure, the open pairs, the open choices and the forced edges take now.
 func (p *Polygraph) hold() {
 	p.take(p.reach.Bytes() + p.subjects.openPairs*pairBytes + p.subjects.candidates*candidateBytes +
-		len(p.reports.forced)*forcedBytes - p.bytes)
+		p.reports.forced.Len()*forcedBytes - p.bytes)
 }
 
 // Drop gives back what the polygraph holds, which must not be used any more.
@@ -198,7 +198,7 @@ func (p *Polygraph) Expect(n int) {
 // which is empty.
 func (p *Polygraph) Reuse(old *Polygraph) {
 	p.g = old.g.Spare()
-	p.solver.contracted, p.solver.arcs = old.solver.contracted, old.solver.arcs
+	p.solver.contracted = old.solver.contracted
 	u, x := p.subjects, old.subjects
 	u.firstWatch, u.watches, u.pairs, u.pairsOf = x.firstWatch[:0], x.watches[:0], x.pairs[:0], x.pairsOf[:0]
 	u.dirty, u.dirtyChoices = x.dirty[:0], x.dirtyChoices[:0]

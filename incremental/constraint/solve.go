@@ -12,18 +12,16 @@ import (
 // solver decides what is open as a whole.
 type solver struct {
 	*known
-	subjects *subjects
-	blocks   *blocks
-	writers  *writers
-	reports  *reports
-	orders   *orders
-	solved   solution // the last one; see subjects.current
-	repeated int      // how much of what was stated last had been solved before
-	window   window
-	memory   memory
-	// The memory of the last problem; see problem.fixed.
-	contracted [][2]uint32
-	arcs       []acyclic.Arc
+	subjects   *subjects
+	blocks     *blocks
+	writers    *writers
+	reports    *reports
+	orders     *orders
+	solved     solution // the last one; see subjects.current
+	repeated   int      // how much of what was stated last had been solved before
+	window     window
+	memory     memory
+	contracted [][2]uint32 // the memory of the last problem; see problem.fixed
 }
 
 // solution is a choice for all that is open that leaves the graph acyclic.

@@ -231,6 +231,7 @@ type choice struct {
 	reader  slot
 	key     keyID
 	guarded bool
+	single  bool // it had one candidate from the start: its transaction was in doubt, not its writer
 	state   choiceState
 	dirty   bool
 	own     bool   // cands is the choice's own and may be changed

@@ -21,8 +21,8 @@ type writers struct {
 
 // writersOnLine are the writers of one key on one line (session), in order.
 type writersOnLine struct {
-	line version.Line
-	vs   []vid
+	line  version.Line
+	slots []slot
 }
 
 // trackWriters keeps the writers of a key by line from now on.
@@ -55,7 +55,7 @@ func (p *writers) Wrote(v version.ID, held bool) {
 }
 
 func (p *writers) trackWriter(v vid) {
-	k, line := p.tab.At(v).Key, p.line(v)
+	k, w, line := p.tab.At(v).Key, p.writer(v), p.line(v)
 	lists := p.byLine[k]
 	i, ok := slices.BinarySearchFunc(lists, line, func(l writersOnLine, x version.Line) int {
 		return int(l.line) - int(x)
@@ -64,15 +64,10 @@ func (p *writers) trackWriter(v vid) {
 		lists = slices.Insert(lists, i, writersOnLine{line: line})
 		p.byLine[k] = lists
 	}
-	l := &lists[i].vs
-	at := len(*l)
-	for at > 0 && p.tab.At((*l)[at-1]).Writer > p.tab.At(v).Writer {
-		at--
+	l := &lists[i].slots
+	if at, tracked := slices.BinarySearch(*l, w); !tracked {
+		*l = slices.Insert(*l, at, w)
 	}
-	if at > 0 && (*l)[at-1] == v {
-		return
-	}
-	*l = slices.Insert(*l, at, v)
 }
 
 // trackAll keeps the writers of the keys of all choices, at the end of a bulk
@@ -100,8 +95,8 @@ func (p *writers) trackAll() {
 // read by it can't go back behind. It appends to out.
 func (p *writers) behind(key keyID, reader slot, out []slot) []slot {
 	for _, l := range p.byLine[key] {
-		if n := p.preceding(l.vs, reader); n > 0 {
-			out = append(out, p.writer(l.vs[n-1]))
+		if n := p.preceding(l.slots, reader); n > 0 {
+			out = append(out, l.slots[n-1])
 		}
 	}
 	return out
@@ -109,11 +104,10 @@ func (p *writers) behind(key keyID, reader slot, out []slot) []slot {
 
 // preceding is how many of the writers of a line precede reader. Whatever precedes a
 // transaction of a line does so for its successors there, so a binary search finds it.
-func (p *writers) preceding(vs []vid, reader slot) int {
+func (p *writers) preceding(slots []slot, reader slot) int {
 	start := p.start(reader)
-	return sort.Search(len(vs), func(i int) bool {
-		w := p.writer(vs[i])
-		return w == reader || !p.reach.Reaches(p.commit(w), start)
+	return sort.Search(len(slots), func(i int) bool {
+		return slots[i] == reader || !p.reach.Reaches(p.commit(slots[i]), start)
 	})
 }
 
@@ -123,14 +117,14 @@ func (p *writers) preceding(vs []vid, reader slot) int {
 func (p *writers) beside(c *choice, out []vid) []vid {
 	start := p.start(c.reader)
 	for _, l := range p.byLine[c.key] {
-		vs := l.vs[p.preceding(l.vs, c.reader):]
-		vs = vs[:sort.Search(len(vs), func(i int) bool { return p.reach.Reaches(start, p.commit(p.writer(vs[i]))) })]
-		for _, v := range vs {
-			if p.writer(v) != c.reader && p.isHead(v) && !p.tab.At(v).Fresh {
+		slots := l.slots[p.preceding(l.slots, c.reader):]
+		slots = slots[:sort.Search(len(slots), func(i int) bool { return p.reach.Reaches(start, p.commit(slots[i])) })]
+		for _, w := range slots {
+			if v := p.tab.WriteOf(w, c.key); w != c.reader && p.isHead(v) && !p.tab.At(v).Fresh {
 				out = append(out, v)
 			}
 		}
-		p.Budget.Use(2*behindSteps + len(vs))
+		p.Budget.Use(2*behindSteps + len(slots))
 	}
 	return out
 }
@@ -154,8 +148,9 @@ func (p *writers) excluded(v vid, reader slot, behind []slot) (graph.Edge, bool)
 			return graph.Edge{From: p.commit(w), To: start, Key: ver.Key, Type: verdict.WR, Why: verdict.ByCase}, true
 		}
 		first := p.writing(w)
-		for _, x := range behind {
+		for i, x := range behind {
 			if x != w && p.reach.Reaches(first, p.commit(x)) {
+				behind[0], behind[i] = x, behind[0] // most likely it excludes the next one too
 				return p.antiDependency(reader, x, ver.Key), true
 			}
 		}
