@@ -953,12 +953,12 @@ func (x *exhibits) slots() []version.Slot {
 // everything makes every read and write of the members an exhibit, and the
 // writers of what they read members.
 func (x *exhibits) everything() {
-	tab := &x.s.tab
 	for _, s := range x.slots() {
-		for _, v := range x.s.tab.Writes(s) {
-			x.write(s, tab.At(v).Key)
+		t := x.h.txns.At(x.h.slotTx[s])
+		for _, c := range x.h.slab(t.writes) {
+			mark(x.writes, s, x.h.cells.At(c).key)
 		}
-		for _, c := range x.h.slab(x.h.txns.At(x.h.slotTx[s]).reads) {
+		for _, c := range x.h.slab(t.reads) {
 			x.read(s, x.h.cells.At(c).key)
 		}
 	}
