@@ -7,8 +7,8 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Config is the configuration of `monitor run`. The `help` tags are the
-// descriptions of docs/configuration.md.
+// Config is the configuration of `monitor run`. The comments of fields are the descriptions of
+// docs/configuration.md.
 type Config struct {
 	Source Source  `yaml:"source"`
 	Canary *Canary `yaml:"canary"`
