@@ -1,6 +1,7 @@
 package deliver_test
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/pem"
 	"net/http/httptest"
@@ -48,12 +49,14 @@ func TestKafkaSecured(t *testing.T) {
 			if !x.ok {
 				timeout = 3 * time.Second
 			}
-			k, err := deliver.NewKafka(deliver.KafkaOptions{Connection: kafka.Connection{Brokers: c.ListenAddrs(), TLS: x.tls, SASL: &kafka.SASL{Mechanism: x.mechanism, Username: "u", Password: x.password}}, Topic: "alerts", Timeout: timeout})
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			k, err := deliver.NewKafka(kafka.Connection{Brokers: c.ListenAddrs(), TLS: x.tls, SASL: &kafka.SASL{Mechanism: x.mechanism, Username: "u", Password: x.password}}, "alerts")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer k.Close()
-			_, recoverable, err := k.Notify(t.Context(), lostUpdate().JSON(), "n1")
+			_, recoverable, err := k.Notify(ctx, lostUpdate().JSON(), "n1")
 			if (err == nil) != x.ok || err != nil && (!recoverable || strings.Contains(err.Error(), "sesame")) {
 				t.Errorf("%v, %v", recoverable, err)
 			}

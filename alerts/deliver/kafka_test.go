@@ -55,7 +55,7 @@ func TestKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	k, err := deliver.NewKafka(deliver.KafkaOptions{Connection: kafka.Connection{Brokers: c.ListenAddrs()}, Topic: "alerts", Timeout: ample})
+	k, err := deliver.NewKafka(kafka.Connection{Brokers: c.ListenAddrs()}, "alerts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestKafkaOutage(t *testing.T) {
 	}
 	defer c.Close()
 	for _, brokers := range [][]string{c.ListenAddrs(), {freePort(t)}} {
-		k, err := deliver.NewKafka(deliver.KafkaOptions{Connection: kafka.Connection{Brokers: brokers}, Topic: "alerts"})
+		k, err := deliver.NewKafka(kafka.Connection{Brokers: brokers}, "alerts")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,8 +67,7 @@ func addressed(c *config.Config, out io.Writer) (all []Receiver) {
 	if k := c.Alerts.Kafka; k != nil {
 		all = append(all, Receiver{Name: "kafka-" + k.Topic, Key: "alerts.kafka",
 			Filter: filterOf(k.MinSeverity, k.Levels, k.DB), open: func() (deliver.Receiver, error) {
-				return deliver.NewKafka(deliver.KafkaOptions{Connection: Connection("alerts.kafka", k.Brokers, k.TLS, k.SASL),
-					Topic: k.Topic})
+				return deliver.NewKafka(Connection("alerts.kafka", k.Brokers, k.TLS, k.SASL), k.Topic)
 			}})
 	}
 	if c.Alerts.Stdout {
