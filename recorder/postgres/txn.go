@@ -277,7 +277,10 @@ func (c *Connection) start(r *run) *run {
 			c.effects(r, t)
 		}
 	}
-	c.searches = c.searches || p.Searches
+	c.searches = c.searches || p.Searches || slices.ContainsFunc(p.Settings, func(n int) bool {
+		name := r.literals[n]
+		return name.Kind != sql.TokenString || strings.EqualFold(name.Text, "search_path")
+	})
 	for _, t := range p.Temporary {
 		c.temporary[t] = true
 	}

@@ -197,6 +197,12 @@ func TestNotUnderstood(t *testing.T) {
 		{"truncate a", ReasonRows},
 		{"merge into a using b on a.id = b.id when matched then delete", ReasonRows},
 		{"set search_path to x; update a set n = 1 where id = 1", ReasonAnything},
+		{`set "search_path" to x; update a set n = 1 where id = 1`, ReasonAnything},
+		{"select set_config('Search_Path', 'x', false); update a set n = 1 where id = 1", ReasonAnything},
+		{"select set_config('search' || '_path', 'x', false); update a set n = 1 where id = 1", ReasonAnything},
+		{"select set_config(e'search_path', 'x', false); update a set n = 1 where id = 1", ReasonAnything},
+		{"select set_config($1, 'x', false); update a set n = 1 where id = 1", ReasonAnything},
+		{"select set_config('TimeZone', 'UTC', false); update a set n = 1 where id = 1", ""},
 		{"create temp table a (id int); update a set n = 1 where id = 1", ReasonAnything},
 	} {
 		_, capture := heard(t, play(t, turn{[]message{&pgproto3.Query{String: tc.text}}, nil}))

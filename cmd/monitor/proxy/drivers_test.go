@@ -25,29 +25,36 @@ import (
 	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/lab/fetched"
 	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/recorder/postgres"
 )
 
-// program is an application of examples.
+// program is an application.
 type program struct {
 	name   string
-	folder string
+	folder string // with its files
+	needs  []string
 	fetch  string // makes the folder it/ of what it needs: $SOURCE is its own folder
 	run    string // with $IT, and its arguments behind
 	logins int64  // of its clients, and others
 	jdbc   bool
 }
 
+// pip fetches what a program in Python needs.
+const pip = `pip3 install -q --disable-pip-version-check --target it -r "$SOURCE/requirements.txt"`
+
+var python = []string{"pip3", "python3"}
+
 var programs = []program{
-	{name: "psycopg", folder: "python", logins: 5,
-		fetch: `pip3 install -q --disable-pip-version-check --target it -r "$SOURCE/requirements.txt"`,
+	{name: "psycopg", folder: "../../../examples/python", needs: python, logins: 5,
+		fetch: pip,
 		run:   `PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$IT" python3 "$SOURCE/shop.py"`},
-	{name: "sqlalchemy", folder: "python", logins: 4,
-		fetch: `pip3 install -q --disable-pip-version-check --target it -r "$SOURCE/requirements.txt"`,
+	{name: "sqlalchemy", folder: "../../../examples/python", needs: python, logins: 4,
+		fetch: pip,
 		run:   `PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$IT" python3 "$SOURCE/shop_sqlalchemy.py"`},
-	{name: "node-postgres", folder: "node", logins: 5,
+	{name: "node-postgres", folder: "../../../examples/node", needs: []string{"npm", "node"}, logins: 5,
 		fetch: `cp "$SOURCE/package.json" . && npm install --silent --no-audit --no-fund && mv node_modules it`,
 		run:   `NODE_PATH="$IT" node "$SOURCE/shop.js"`},
-	{name: "jdbc", folder: "java", logins: 5, jdbc: true,
+	{name: "jdbc", folder: "../../../examples/java", needs: []string{"mvn", "javac"}, logins: 5, jdbc: true,
 		fetch: `cp "$SOURCE/pom.xml" . && mvn -q -B dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=it && javac -d it -cp "it/*" "$SOURCE"/*.java`,
 		run:   `java -cp "$IT:$IT/*" Shop`},
 }
@@ -55,7 +62,7 @@ var programs = []program{
 // install fetches what a program needs, anew if its files have changed, and gives what is set when it runs.
 func (p *program) install(t *testing.T) (env []string) {
 	t.Helper()
-	source, err := filepath.Abs(filepath.Join("../../../examples", p.folder))
+	source, err := filepath.Abs(p.folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +77,12 @@ func (p *program) install(t *testing.T) (env []string) {
 			sum.Write(text)
 		}
 	}
-	cache, err := fetched.Cache("examples/" + p.folder + "-" + hex.EncodeToString(sum.Sum(nil)[:8]))
+	cache, err := fetched.Cache("examples/" + filepath.Base(p.folder) + "-" + hex.EncodeToString(sum.Sum(nil)[:8]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	it, err := fetched.Once(t.Context(), cache, "it", func(ctx context.Context, work string) error {
-		for _, needed := range map[string][]string{"python": {"pip3", "python3"}, "node": {"npm", "node"}, "java": {"mvn", "javac"}}[p.folder] {
+		for _, needed := range p.needs {
 			if _, err := exec.LookPath(needed); err != nil {
 				return err
 			}
@@ -87,7 +94,7 @@ func (p *program) install(t *testing.T) (env []string) {
 	case err != nil && os.Getenv("CI") != "":
 		t.Fatal(err)
 	case err != nil:
-		t.Skipf("SKIPPED, what examples/%s needs can't be had here: %v", p.folder, err)
+		t.Skipf("SKIPPED, what %s needs can't be had here: %v", p.folder, err)
 	}
 	return []string{"SOURCE=" + source, "IT=" + it}
 }
@@ -179,6 +186,48 @@ func TestDrivers(t *testing.T) {
 					t.Errorf("of 6 additions the accounts have %d", sum)
 				}
 			})
+		})
+	}
+}
+
+// Django's ORM, which knows nothing of the proxy: as many transactions as PostgreSQL has counted, all understood but for rows
+// that are made of a list, satisfied where it is serializable, and lost updates where it is not.
+func TestDjango(t *testing.T) {
+	race.SkipBeforeCI(t)
+	t.Parallel()
+	app := program{name: "django", folder: "testdata/django", needs: python, fetch: pip, logins: 5,
+		run: `PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$IT" python3 "$SOURCE/shop.py"`}
+	env := app.install(t)
+	p := databases.StartPostgres(t)
+	super := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	const clients, each = 4, 24
+	for _, tc := range []struct {
+		isolation string
+		level     verdict.Level
+		want      verdict.Outcome
+	}{{"serializable", verdict.SER, verdict.Satisfied}, {"read committed", verdict.SI, verdict.Violated}} {
+		t.Run(tc.isolation, func(t *testing.T) {
+			if err := p.Do(t.Context(), "canary", "drop table if exists shop_line, shop_order, shop_product, shop_customer"); err != nil {
+				t.Fatal(err)
+			}
+			before := quiet(t, p)
+			s := stand(t, super, nil)
+			asked := quiet(t, p) - before // for the tables: so much again, as the application makes some
+			count := counting(t, p)
+			if _, err := shell(t.Context(), ".", env, app.run+` "$@"`, app.address(s.addr, tc.isolation), strconv.Itoa(clients), strconv.Itoa(each)); err != nil {
+				t.Fatal(err)
+			}
+			txns := s.end()
+			count(s, app.logins+asked)
+			judged(t, txns, tc.level, tc.want)
+			if n := writes(txns); n < clients*each*2/3+1 {
+				t.Errorf("%d transactions that wrote are recorded; there were %d that bought, and others", n, clients*each*2/3)
+			}
+			for _, u := range s.capture.Unclear() {
+				if u.Reason != postgres.ReasonRows || !strings.HasPrefix(u.Text, `insert into "shop_customer"`) {
+					t.Errorf("not understood: %+v", u)
+				}
+			}
 		})
 	}
 }
