@@ -48,41 +48,39 @@ func (s *items) isLossy(it item, t *table, column int) bool {
 		len(s.lossy) > 0 && (s.lossy[columnName{t.label, ""}] || s.lossy[columnName{t.label, t.columns[column].name}])
 }
 
-// called is the name of an item, which is kept once.
-func (s *items) called(name []byte) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if it, there := s.of[string(name)]; there {
-		return it.name
+// named is an item, and its name, which is kept once; s.mu is held.
+func (s *items) named(name []byte) (it item, key string, there bool) {
+	if it, there = s.of[string(name)]; there {
+		return it, it.name, true
 	}
-	return string(name)
+	return it, string(name), false
 }
 
 // write says that a connection is about to write an item. It is true if the item was unseen: it is then opened.
 // isLossy: no more is recorded of it.
-func (s *items) write(key string, t *table, column int, c *Connection) (opens, isLossy bool) {
+func (s *items) write(name []byte, t *table, column int, c *Connection) (key string, opens, isLossy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	it := s.of[key]
+	it, key, _ := s.named(name)
 	switch {
 	case s.isLossy(it, t, column):
-		return false, true
+		return key, false, true
 	case it.standing == known || it.standing == opened && it.owner == c:
-		return false, false
+		return key, false, false
 	case it.standing == opened: // by another: which of them found what was there before is not known
 		s.of[key] = item{name: key, standing: lossy}
-		return false, true
+		return key, false, true
 	case len(s.of) >= itemsMax:
 		s.full = true
-		return false, true
+		return key, false, true
 	case s.full:
-		return false, true
+		return key, false, true
 	case s.loose[t.label] > 0: // that may have written it before
 		s.of[key] = item{name: key, standing: lossy}
-		return false, true
+		return key, false, true
 	}
 	s.of[key] = item{key, opened, c}
-	return true, false
+	return key, true, false
 }
 
 // lose makes an item lossy.
@@ -134,28 +132,28 @@ func (s *items) loseAll() {
 
 // read says that what an item holds was read, by a connection or as what it held before the connection wrote it. held:
 // the read may be recorded. first: what it held before all is known by it.
-func (s *items) read(key string, t *table, column int, c *Connection, before bool) (held, first bool) {
+func (s *items) read(name []byte, t *table, column int, c *Connection, before bool) (key string, held, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	it, there := s.of[key]
+	it, key, there := s.named(name)
 	switch {
 	case s.isLossy(it, t, column):
-		return false, false
+		return key, false, false
 	case it.standing == known:
-		return true, false
+		return key, true, false
 	case !there && (s.full || s.loose[t.label] > 0):
-		return false, false
+		return key, false, false
 	case !there && len(s.of) >= itemsMax:
 		s.full = true
-		return false, false
+		return key, false, false
 	case it.standing == opened && (it.owner != c || !before):
-		return false, false
+		return key, false, false
 	case it.standing == opened && s.loose[t.label] > 0: // what was there before may be what that wrote
 		s.of[key] = item{name: key, standing: lossy}
-		return false, false
+		return key, false, false
 	}
 	s.of[key] = item{name: key, standing: known}
-	return true, true
+	return key, true, true
 }
 
 // absent says that an item was made by a connection, so that there was nothing before.
@@ -188,13 +186,10 @@ func (s *items) await(t *table, n int) {
 	s.loose[t.label] += n
 }
 
-// item is the name of a column of a row.
-func (c *Connection) item(t *table, row string, column int) string {
+// item is the name of a column of a row, until the next one.
+func (c *Connection) item(t *table, row string, column int) []byte {
 	c.name = append(append(append(append(append(c.name[:0], t.label...), ':'), row...), '.'), t.columns[column].name...)
-	if c.capture.options.Complete {
-		return c.capture.items.called(c.name)
-	}
-	return string(c.name)
+	return c.name
 }
 
 // row is what a row with this key is called.

@@ -36,6 +36,7 @@ type Connection struct {
 	queue      []answer
 	statements map[string]*statement
 	portals    map[string]*portal
+	unnamed    *portal
 	status     byte                // as the server said last: I, T, E
 	described  map[*sql.Plan]*rows // of the simple protocol
 
@@ -215,7 +216,7 @@ func (c *Connection) value(r *run, o sql.Operand, col *column) (record.Value, bo
 		}
 		return written(col.class, t.Text, col.most)
 	case sql.Param:
-		if r.portal == nil || o.N >= len(r.portal.bind.Parameters) {
+		if r.portal == nil || o.N >= len(r.portal.params) {
 			return record.Value{}, false
 		}
 		if o.N < len(r.statement.oids) {
@@ -223,7 +224,7 @@ func (c *Connection) value(r *run, o sql.Operand, col *column) (record.Value, bo
 				return record.Value{}, false
 			}
 		}
-		v, ok := received(col.class, format(r.portal.bind.ParameterFormatCodes, o.N), r.portal.bind.Parameters[o.N])
+		v, ok := received(col.class, isBinary(r.portal.formats, o.N), r.portal.params[o.N])
 		if ok && col.most > 0 && v.Kind == record.KindString {
 			return written(col.class, v.Text, col.most)
 		}
@@ -549,8 +550,7 @@ func (c *Connection) declare(r *run, t *table) {
 	}
 	for i := range r.effects {
 		e := &r.effects[i]
-		e.item = c.item(t, e.row, e.column)
-		e.skip = c.claim(e.item, t, e.column)
+		e.item, e.skip = c.claim(c.item(t, e.row, e.column), t, e.column)
 		if !e.isKnown && !e.skip && !c.returns(p, t, e.column) {
 			c.unresolved[e.item] = p
 		}
@@ -571,16 +571,16 @@ func (c *Connection) returns(p *sql.Plan, t *table, columns ...int) bool {
 func (c *Connection) given(r *run, values [][]byte) {
 	r.seen++
 	about := r.about
-	var results []int16
+	var results []byte
 	if r.portal != nil {
-		about, results = r.statement.about, r.portal.bind.ResultFormatCodes
+		about, results = r.statement.about, r.portal.results
 	}
 	if about == nil || len(about.fields) != len(values) || r.plan.Verb == sql.Quiet {
 		r.hasUnseen = true
 		return
 	}
 	if at := about.xid; at >= 0 && slices.Contains(r.plan.Calls, numbers) {
-		c.current().xid = number(values[at], format(results, at) && about.fields[at].DataTypeOID != pgtype.TextOID)
+		c.current().xid = number(values[at], isBinary(results, at) && about.fields[at].DataTypeOID != pgtype.TextOID)
 	}
 	for _, m := range c.mapsOf(r, about) {
 		get := func(field, column int) (record.Value, bool) {
@@ -588,7 +588,7 @@ func (c *Connection) given(r *run, values [][]byte) {
 			if col.class == sql.ClassText && !c.isUTF8 {
 				return record.Value{}, false
 			}
-			return received(col.class, format(results, field), values[field])
+			return received(col.class, isBinary(results, field), values[field])
 		}
 		var row string
 		if m.key == nil {
@@ -701,15 +701,15 @@ func (c *Connection) current() *txn {
 // see takes what an item was read to hold.
 func (c *Connection) see(t *table, row string, column int, v record.Value) {
 	x := c.current()
-	key := c.item(t, row, column)
-	mine, isMine := x.own[key]
-	if !isMine || mine.isKnown {
-		if len(x.ops) < readsMax && c.holds(t, key, column, v, !isMine) {
+	name := c.item(t, row, column)
+	mine, isMine := x.own[string(name)]
+	if isMine && !mine.isKnown {
+		c.learn(t, string(name), column, v)
+	} else if len(x.ops) < readsMax {
+		if key, held := c.holds(t, name, column, v, !isMine); held {
 			x.ops = append(x.ops, record.Op{Kind: record.Read, Key: key, Value: v})
 		}
-		return
 	}
-	c.learn(t, key, column, v)
 }
 
 // learn takes what the transaction gave an item, which was not known.
@@ -717,7 +717,9 @@ func (c *Connection) learn(t *table, key string, column int, v record.Value) {
 	x := c.current()
 	mine := x.own[key]
 	if mine.isDelta && v.Kind == record.KindInt {
-		if before := record.Int(v.Num - mine.delta); c.holds(t, key, column, before, true) {
+		c.name = append(c.name[:0], key...)
+		before := record.Int(v.Num - mine.delta)
+		if _, held := c.holds(t, c.name, column, before, true); held {
 			x.ops[mine.at] = record.Op{Kind: record.Read, Key: key, Value: before}
 		}
 	}
@@ -729,15 +731,15 @@ func (c *Connection) learn(t *table, key string, column int, v record.Value) {
 
 // holds tells whether a read may be recorded. before: the transaction has not written the item. What an item is seen
 // to have held before all is recorded first.
-func (c *Connection) holds(t *table, key string, column int, v record.Value, before bool) bool {
+func (c *Connection) holds(t *table, name []byte, column int, v record.Value, before bool) (key string, held bool) {
 	if !c.capture.options.Complete {
-		return true
+		return string(name), true
 	}
-	held, isFirst := c.capture.items.read(key, t, column, c, before)
+	key, held, isFirst := c.capture.items.read(name, t, column, c, before)
 	if isFirst && !v.IsNull() {
 		c.first.Record(c.current().start, record.Committed, "", "", record.Op{Kind: record.Write, Key: key, Value: v})
 	}
-	return held
+	return key, held
 }
 
 // tags are what the ends of statements begin with, where that is known.
@@ -885,8 +887,8 @@ func (c *Connection) wrote(r *run, count int) {
 		for _, back := range r.returned {
 			r.rows = append(r.rows, back.row)
 			for _, e := range r.effects {
-				e.row, e.item = back.row, c.item(t, back.row, e.column)
-				c.claim(e.item, t, e.column)
+				e.row = back.row
+				e.item, _ = c.claim(c.item(t, e.row, e.column), t, e.column)
 				c.write(r, t, e, &back)
 			}
 			c.others(r, t, back)
@@ -926,15 +928,15 @@ func (c *Connection) wrote(r *run, count int) {
 }
 
 // claim declares an item that is written, and tells whether it is lossy.
-func (c *Connection) claim(key string, t *table, column int) (skip bool) {
+func (c *Connection) claim(name []byte, t *table, column int) (key string, skip bool) {
 	if !c.capture.options.Complete {
-		return false
+		return string(name), false
 	}
-	opens, skip := c.capture.items.write(key, t, column, c)
+	key, opens, skip := c.capture.items.write(name, t, column, c)
 	if opens {
 		c.opened = append(c.opened, key)
 	}
-	return skip
+	return key, skip
 }
 
 // finished says that a statement writes no more.

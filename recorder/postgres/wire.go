@@ -109,9 +109,11 @@ type statement struct {
 // portal is a statement with its parameters.
 type portal struct {
 	statement *statement
-	text      []byte        // of the message
-	bind      pgproto3.Bind // the same
-	run       *run          // under way: some of its rows were fetched
+	text      []byte // of the message, of which are
+	params    [][]byte
+	formats   []byte // of the parameters, two bytes each
+	results   []byte // of the columns, likewise
+	run       *run   // under way: some of its rows were fetched
 }
 
 // rows is what the rows of a statement have, as the server described them.
@@ -258,19 +260,24 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		}
 		c.statements[a.name] = s
 	case 'B':
-		p := c.newPortal()
+		p, called := c.newPortal(), []byte(nil)
 		if body != nil {
-			p.text = append(p.text[:0], body...)
-			if p.bind.Decode(p.text) != nil {
+			portal, statement, ok := p.bind(body)
+			if !ok {
 				return false
 			}
-			p.statement = c.statements[p.bind.PreparedStatement]
+			p.statement, called = c.statements[string(statement)], portal
 		}
 		if p.statement == nil {
 			p.statement = &statement{plan: &sql.Plan{Verb: sql.Anything, Text: "(a statement that was prepared out of sight)"}}
 		}
-		a.name, a.before = p.bind.DestinationPortal, c.portals[p.bind.DestinationPortal]
-		if len(c.portals) >= preparedMax && a.name != "" {
+		if len(called) == 0 {
+			a.before, c.unnamed = c.unnamed, p
+			break
+		}
+		a.name = string(called)
+		a.before = c.portals[a.name]
+		if len(c.portals) >= preparedMax {
 			return false
 		}
 		c.portals[a.name] = p
@@ -281,15 +288,17 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 			return false
 		case kind == 'S':
 			a.statement = c.statements[string(name)]
-		case kind == 'P' && c.portals[string(name)] != nil:
-			a.statement = c.portals[string(name)].statement
+		case kind == 'P':
+			if p := c.portal(name); p != nil {
+				a.statement = p.statement
+			}
 		}
 	case 'E':
 		name, _, ok := bytes.Cut(body, []byte{0})
 		if !ok {
 			return false
 		}
-		p := c.portals[string(name)]
+		p := c.portal(name)
 		switch {
 		case p == nil: // a cursor that SQL declared
 			a.run = c.start(&run{plan: &sql.Plan{Verb: sql.Anything, Text: "(a portal that was made out of sight)"}})
@@ -309,6 +318,8 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		case kind == 'S':
 			a.name, a.statement = string(name), c.statements[string(name)]
 			delete(c.statements, a.name)
+		case len(name) == 0:
+			c.unnamed = nil
 		default:
 			delete(c.portals, string(name))
 		}
@@ -342,16 +353,59 @@ const (
 	queueMax    = 100_000
 )
 
+// portal is the one of a name.
+func (c *Connection) portal(name []byte) *portal {
+	if len(name) == 0 {
+		return c.unnamed
+	}
+	return c.portals[string(name)]
+}
+
 // newPortal is one that has nothing, but perhaps room: that of the one without a name, where nothing that is not answered
 // uses it.
 func (c *Connection) newPortal() *portal {
-	p := c.portals[""]
+	p := c.unnamed
 	if p == nil || p.run != nil || len(c.queue) > 1 || len(c.queue) == 1 && c.queue[0].kind != 'P' {
 		return &portal{}
 	}
-	delete(c.portals, "")
-	*p = portal{text: p.text}
+	*p, c.unnamed = portal{text: p.text[:0], params: p.params[:0]}, nil
 	return p
+}
+
+// bind reads Bind, and gives the names in it.
+func (p *portal) bind(body []byte) (portal, statement []byte, ok bool) {
+	p.text = append(p.text, body...)
+	portal, rest, named := bytes.Cut(p.text, []byte{0})
+	statement, rest, ok = bytes.Cut(rest, []byte{0})
+	if !named || !ok {
+		return nil, nil, false
+	}
+	take := func(n int) (b []byte) {
+		if ok = ok && n >= 0 && n <= len(rest); ok {
+			b, rest = rest[:n:n], rest[n:]
+		}
+		return b
+	}
+	number := func() (n int) {
+		if b := take(2); ok {
+			n = int(binary.BigEndian.Uint16(b))
+		}
+		return n
+	}
+	p.formats = take(2 * number())
+	for range number() {
+		length := take(4)
+		if !ok {
+			break
+		}
+		var v []byte // NULL
+		if n := int32(binary.BigEndian.Uint32(length)); n != -1 {
+			v = take(int(n))
+		}
+		p.params = append(p.params, v)
+	}
+	p.results = take(2 * number())
+	return portal, statement, ok
 }
 
 // newRun is one that has nothing, but perhaps room.
@@ -525,7 +579,11 @@ func (c *Connection) skip() bool {
 		case 'P':
 			restore(c.statements, a)
 		case 'B':
-			restore(c.portals, a)
+			if a.name != "" {
+				restore(c.portals, a)
+			} else {
+				c.unnamed, _ = a.before.(*portal)
+			}
 		case 'C':
 			if a.statement != nil {
 				c.statements[a.name] = a.statement
@@ -582,13 +640,10 @@ func (c *Connection) ready(status byte) bool {
 	return true
 }
 
-// format is the format of a value among those of a message.
-func format(codes []int16, i int) bool {
-	switch {
-	case len(codes) == 1:
-		return codes[0] == pgtype.BinaryFormatCode
-	case i < len(codes):
-		return codes[i] == pgtype.BinaryFormatCode
+// isBinary tells whether a value is so, by the formats in a message: of each, one of all, or none.
+func isBinary(formats []byte, i int) bool {
+	if len(formats) == 2 {
+		i = 0
 	}
-	return false
+	return 2*i+1 < len(formats) && binary.BigEndian.Uint16(formats[2*i:]) == pgtype.BinaryFormatCode
 }

@@ -74,7 +74,7 @@ func BenchmarkProxy(b *testing.B) {
 	}
 	b.Cleanup(pooler.Close)
 	poolers := process(b, dir)
-	const turns = 3
+	const turns = 9
 	for _, l := range loads {
 		b.Run(l.name, func(b *testing.B) {
 			args := []string{"-n", "-M", l.mode, "-c", strconv.Itoa(benchClients), "-j", "2", "-t", strconv.Itoa(max(1, b.N/benchClients))}
