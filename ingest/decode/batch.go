@@ -83,12 +83,6 @@ func (b *Batch) Head(i int) record.Head {
 	return h
 }
 
-// Store puts what has to be kept of b into offsets, as source.Batch.Store does.
-func (b *Batch) Store(offsets map[int]int64) {
-	offsets[b.Partition] = b.Next
-	offsets[source.IdentityKey(b.Partition)] = b.Identity
-}
-
 // seal takes the records out of c.
 func (b *Batch) seal(c *packed.Chunk) {
 	b.Sums = c.Sums()

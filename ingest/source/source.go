@@ -52,7 +52,7 @@ type Batch struct {
 	Lag int64
 	// Identity tells the input that Next belongs to from another of the same
 	// name: a topic that was created anew, a log file that was rotated. It is to be
-	// stored with Next, as Store does. 0 means that there is nothing to tell by.
+	// stored with Next. 0 means that there is nothing to tell by.
 	Identity int64
 	// Free, if not nil, gives the memory of Messages back: neither they nor what they
 	// hold may be used any more. To call it is worth it, but not needed; it is called
@@ -60,16 +60,9 @@ type Batch struct {
 	Free func()
 }
 
-// Store puts what has to be kept of b into offsets: Next under its partition
-// and Identity under IdentityKey. Given back as the source's Options.Offsets,
-// the source goes on behind b, or notices that the input is another.
-func (b Batch) Store(offsets map[int]int64) {
-	offsets[b.Partition] = b.Next
-	offsets[IdentityKey(b.Partition)] = b.Identity
-}
-
-// IdentityKey is the number, negative, under which a partition's identity is
-// stored among the offsets.
+// IdentityKey is the number, negative, under which a partition's identity is among the
+// offsets that a source is given, beside Batch.Next under that of the partition: so it goes
+// on behind that batch, or notices that the input is another.
 func IdentityKey(partition int) int { return -1 - partition }
 
 // StartupError says why an input can't be read at all, and what to do. Trying

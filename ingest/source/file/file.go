@@ -30,7 +30,7 @@ type Options struct {
 	// Follow reads on when the file grows or is replaced, for ever. A followed
 	// file need not exist yet.
 	Follow bool
-	// Offsets are what Batch.Store kept; nil begins at the beginning.
+	// Offsets are as source.IdentityKey has them; nil begins at the beginning.
 	Offsets map[int]int64
 	// MessageMax is the length in bytes from which on a line is not delivered
 	// whole (source.Message.Oversize). Default 16 MiB.

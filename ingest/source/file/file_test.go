@@ -102,7 +102,7 @@ func take(t *testing.T, s source.Source, n int, offsets map[int]int64) []string 
 			out = append(out, fmt.Sprintf("%d:%s", m.Pos.Offset, m.Value))
 		}
 		if offsets != nil {
-			b.Store(offsets)
+			offsets[b.Partition], offsets[source.IdentityKey(b.Partition)] = b.Next, b.Identity
 		}
 	}
 	return out
@@ -127,7 +127,7 @@ func settle(t *testing.T, s *Source, offsets map[int]int64) []string {
 		for _, m := range b.Messages {
 			out = append(out, fmt.Sprintf("%d:%s", m.Pos.Offset, m.Value))
 		}
-		b.Store(offsets)
+		offsets[b.Partition], offsets[source.IdentityKey(b.Partition)] = b.Next, b.Identity
 		if b.CaughtUp {
 			return out
 		}

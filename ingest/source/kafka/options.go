@@ -75,7 +75,7 @@ type Connection struct {
 type Options struct {
 	Connection
 	Topic string
-	// Offsets are what Batch.Store kept: the next offset by partition, and the
+	// Offsets are as source.IdentityKey has them: the next offset by partition, and the
 	// topic's identity, which may be absent. Partitions without begin at the earliest record that Kafka has; with
 	// Latest with the first one that is decided after the start; with Since, if it is not zero, with the first whose
 	// timestamp is that or later, or at the end if there is none.

@@ -265,7 +265,7 @@ func TestTopicRecreatedBetweenRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.add(t, b)
-			b.Store(opts.Offsets)
+			opts.Offsets[b.Partition], opts.Offsets[source.IdentityKey(b.Partition)] = b.Next, b.Identity
 		}
 	}
 	want(t, read(), "0/0:old0", "0/1:old1")
