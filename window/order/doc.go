@@ -65,8 +65,8 @@
 // Records are handed out up to the mark, which is the watermark unless Prompt is set. To be in its place a record
 // need not wait for whatever may still arrive, but for as much as others come behind. So a partition's log shows that
 // all up to (greatest end seen in it) - wait may leave, and this never falls; wait is twice the most by which records
-// ended before others that came in front of them, of late, and delay at most. What is quiet shows nothing: there the
-// mark is the watermark, which CaughtUp moves.
+// ended before others that came in front of them, of late, and delay at most. What is quiet shows nothing, and so do
+// records of other histories: there the mark is the watermark, which CaughtUp and Observe move.
 //
 // What waits for absence are ticks: once a record has left, every partition has reached more than its end, so what
 // may still arrive ended at most delay before. That is the time that ticks say.

@@ -14,8 +14,8 @@ func (o *Order) waitsFor(p *partition) int64 {
 
 // comesBehind notes by how much a record of p ended before others that came before it, if it is in time.
 func (o *Order) comesBehind(p *partition, end int64) {
-	if t := max(p.greatest, p.observed); t != none && sub(t, end) <= o.delay {
-		p.behind = max(p.behind, sub(t, end))
+	if p.greatest != none && sub(p.greatest, end) <= o.delay {
+		p.behind = max(p.behind, sub(p.greatest, end))
 	}
 }
 

@@ -81,9 +81,9 @@ func (o *Order) Expect(n int) { o.partition(n) }
 // Observe says that a record of another history, which ended (without times:
 // arrived) at t, was read from partition n, so that this history's share of a
 // common topic need not keep all histories waiting. Only for histories of the
-// same clocks. It moves the watermark and the mark: which of this history's records
-// are late in their partition does not depend on it. session names whose it was, in its history. When it came is what the
-// broker says; 0: there is none, then it is t. What ended long after it came, or far ahead of all others,
+// same clocks. It moves the watermark: where this history's records belong does not depend on it, as of a batch
+// without any of them only the last record is told. session names whose it was, in its history. When it came is what
+// the broker says; 0: there is none, then it is t. What ended long after it came, or far ahead of all others,
 // is not believed. O(1).
 func (o *Order) Observe(n int, session string, t, arrival int64) {
 	p := o.partition(n)
@@ -105,9 +105,6 @@ func (o *Order) Observe(n int, session string, t, arrival int64) {
 func (o *Order) observed(p *partition, t int64) {
 	if t > p.observed {
 		p.observed = t
-		if o.prompt {
-			o.goesOnTo(p, t)
-		}
 		o.dirty = true
 	}
 	o.stream(t)
