@@ -47,9 +47,9 @@ const (
 
 // BenchmarkProxy compares what stands between pgbench and PostgreSQL: nothing, a proxy that passes on what it has no tables for,
 // one that records into a file, and pgbouncer with a connection for each session; in turns, as the machine may be slower at
-// one time than at another. b.N is how many transactions there are in a turn.
+// one time than at another. b.N is how many transactions each does.
 //
-//	go test ./cmd/monitor/proxy -run '^$' -bench 'Proxy/tpcb' -benchtime 40000x
+//	go test ./cmd/monitor/proxy -run '^$' -bench 'Proxy/tpcb' -benchtime 80000x
 //
 // "us-cpu" is the CPU time, user's and system's, of what stands between, for a transaction; "p50-us" and "p99-us" are
 // pgbench's latencies.
@@ -74,10 +74,10 @@ func BenchmarkProxy(b *testing.B) {
 	}
 	b.Cleanup(pooler.Close)
 	poolers := process(b, dir)
-	const turns = 9
+	const turns = 8
 	for _, l := range loads {
 		b.Run(l.name, func(b *testing.B) {
-			args := []string{"-n", "-M", l.mode, "-c", strconv.Itoa(benchClients), "-j", "2", "-t", strconv.Itoa(max(1, b.N/benchClients))}
+			args := []string{"-n", "-M", l.mode, "-c", strconv.Itoa(benchClients), "-j", "2", "-t", strconv.Itoa(max(1, b.N/turns/benchClients))}
 			if l.script != "" {
 				file := filepath.Join(dir, l.name)
 				if err := os.WriteFile(file, []byte(l.script), 0o644); err != nil {
@@ -85,18 +85,16 @@ func BenchmarkProxy(b *testing.B) {
 				}
 				args = append(args, "-f", file)
 			}
+			file, err := os.Create(filepath.Join(dir, "records"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			passing, recording := between(b, url, nil), between(b, url, file)
 			of := map[string]*passage{"direct": {}, "passing": {}, "recording": {}, "pgbouncer": {}}
 			for range turns {
 				of["direct"].of(b, func() time.Duration { return 0 }, p.Primary.Addr, args)
-				addr, end := between(b, url, nil)
-				of["passing"].of(b, own, addr, args)
-				end()
-				file, err := os.Create(filepath.Join(dir, "records"))
-				if err != nil {
-					b.Fatal(err)
-				}
-				addr, end = between(b, url, file)
-				of["recording"].of(b, own, addr, args, end)
+				of["passing"].of(b, own, passing, args)
+				of["recording"].of(b, own, recording, args)
 				of["pgbouncer"].of(b, poolers, pooler.Addr, args)
 			}
 			for name, c := range of {
@@ -117,15 +115,12 @@ type passage struct {
 	latencies []int
 }
 
-// of lets pgbench run, and what is to be done after it belongs to the CPU time.
-func (c *passage) of(b *testing.B, cpu func() time.Duration, addr string, args []string, after ...func()) {
+// of lets pgbench run.
+func (c *passage) of(b *testing.B, cpu func() time.Duration, addr string, args []string) {
 	log := filepath.Join(b.TempDir(), "log")
 	began, used := time.Now(), cpu()
 	run(b, addr, append(slices.Clone(args), "-l", "--log-prefix="+log)...)
 	c.took += time.Since(began)
-	for _, f := range after {
-		f()
-	}
 	c.cpu += cpu() - used
 	files, err := filepath.Glob(log + "*")
 	if err != nil || len(files) == 0 {
@@ -162,7 +157,7 @@ func run(b *testing.B, addr string, args ...string) {
 }
 
 // between lets a proxy stand before a database that records into a file; nil: it records nothing, as its tables are another's.
-func between(b *testing.B, url string, file *os.File) (addr string, end func()) {
+func between(b *testing.B, url string, file *os.File) (addr string) {
 	b.Helper()
 	upstream, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -186,7 +181,7 @@ func between(b *testing.B, url string, file *os.File) (addr string, end func()) 
 	go func() {
 		done <- proxy.New(proxy.Options{Upstream: &upstream.Config, Capture: capture, Log: zerolog.Nop()}).Serve(ctx, l)
 	}()
-	return l.Addr().String(), func() {
+	b.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
 			b.Error(err)
@@ -197,7 +192,8 @@ func between(b *testing.B, url string, file *os.File) (addr string, end func()) 
 		if file != nil && rec.Recorded() == 0 {
 			b.Error("nothing was recorded")
 		}
-	}
+	})
+	return l.Addr().String()
 }
 
 // nowhere is a sink that takes everything.
