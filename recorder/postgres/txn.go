@@ -41,16 +41,17 @@ type Connection struct {
 	described  map[*sql.Plan]*rows // of the simple protocol
 
 	// Room that is used again.
-	room   [8]answer
-	spare  *run
-	tokens []sql.Token
-	shape  []byte
-	values pgproto3.DataRow
-	key    []record.Value
-	name   []byte
-	ended  *txn
-	asked  []string // of the transaction that was recorded last
-	joined string   // the same
+	room        [8]answer
+	runsLeft    []*run
+	portalsLeft []*portal
+	tokens      []sql.Token
+	shape       []byte
+	values      pgproto3.DataRow
+	key         []record.Value
+	name        []byte
+	ended       *txn
+	asked       []string // of the transaction that was recorded last
+	joined      string   // the same
 
 	// What the messages that are sent will have led to when the next one is carried out: whether that stands in a
 	// transaction that its own COMMIT ends, and how many statements there were since the last Sync.

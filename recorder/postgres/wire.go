@@ -113,7 +113,8 @@ type portal struct {
 	params    [][]byte
 	formats   []byte // of the parameters, two bytes each
 	results   []byte // of the columns, likewise
-	run       *run   // under way: some of its rows were fetched
+	isUnnamed bool
+	run       *run // under way: some of its rows were fetched
 }
 
 // rows is what the rows of a statement have, as the server described them.
@@ -272,7 +273,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 			p.statement = &statement{plan: &sql.Plan{Verb: sql.Anything, Text: "(a statement that was prepared out of sight)"}}
 		}
 		if len(called) == 0 {
-			a.before, c.unnamed = c.unnamed, p
+			p.isUnnamed, c.unnamed = true, p
 			break
 		}
 		a.name = string(called)
@@ -362,13 +363,19 @@ func (c *Connection) portal(name []byte) *portal {
 }
 
 // newPortal is one that has nothing, but perhaps room: that of the one without a name, where nothing that is not answered
-// uses it.
+// uses it, or of one that had none.
 func (c *Connection) newPortal() *portal {
 	p := c.unnamed
 	if p == nil || p.run != nil || len(c.queue) > 1 || len(c.queue) == 1 && c.queue[0].kind != 'P' {
-		return &portal{}
+		n := len(c.portalsLeft)
+		if n == 0 {
+			return &portal{}
+		}
+		p, c.portalsLeft = c.portalsLeft[n-1], c.portalsLeft[:n-1]
+	} else {
+		c.unnamed = nil
 	}
-	*p, c.unnamed = portal{text: p.text[:0], params: p.params[:0]}, nil
+	*p = portal{text: p.text[:0], params: p.params[:0]}
 	return p
 }
 
@@ -410,13 +417,28 @@ func (p *portal) bind(body []byte) (portal, statement []byte, ok bool) {
 
 // newRun is one that has nothing, but perhaps room.
 func (c *Connection) newRun() *run {
-	r := c.spare
-	if r == nil {
+	n := len(c.runsLeft)
+	if n == 0 {
 		return &run{}
 	}
-	c.spare = nil
+	r := c.runsLeft[n-1]
+	c.runsLeft = c.runsLeft[:n-1]
 	*r = run{rows: r.rows[:0], effects: r.effects[:0], returned: r.returned[:0]}
 	return r
+}
+
+// leftMax is how many runs and portals are kept for their room.
+const leftMax = 16
+
+// leaves lets the room of a run that is over, and of its portal if there is another one since, be used again.
+func (c *Connection) leaves(r *run) {
+	if r.isShared || len(c.runsLeft) >= leftMax {
+		return
+	}
+	if p := r.portal; p != nil && p.isUnnamed && p != c.unnamed && len(c.portalsLeft) < leftMax {
+		c.portalsLeft = append(c.portalsLeft, p)
+	}
+	c.runsLeft = append(c.runsLeft, r)
 }
 
 // head is what the next answer is to.
@@ -539,9 +561,7 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 		if !c.complete(r, tag) {
 			return false
 		}
-		if !r.isShared {
-			c.spare = r
-		}
+		c.leaves(r)
 	case 's':
 		if a.kind != 'E' {
 			return false
@@ -582,7 +602,7 @@ func (c *Connection) skip() bool {
 			if a.name != "" {
 				restore(c.portals, a)
 			} else {
-				c.unnamed, _ = a.before.(*portal)
+				c.unnamed = nil
 			}
 		case 'C':
 			if a.statement != nil {
