@@ -173,6 +173,7 @@ func TestSinkFails(t *testing.T) {
 		for range 2 {
 			rec.Session("s").Begin().End(record.Committed)
 			time.Sleep(time.Second)
+			synctest.Wait()
 		}
 		if rec.Dropped() != 2 || len(told) != 1 {
 			t.Errorf("%d dropped, told %v", rec.Dropped(), told)
@@ -181,6 +182,7 @@ func TestSinkFails(t *testing.T) {
 		for range 2 {
 			rec.Session("t").Begin().End(record.Committed)
 			time.Sleep(time.Second)
+			synctest.Wait()
 		}
 		if losses := g.losses(); len(g.lines) != 4 || len(losses) != 2 || losses[1] != 1 || !strings.Contains(g.lines[1], `"seq":2`) {
 			t.Errorf("%v, want a session with a hole, and the two that came behind", g.lines)
@@ -191,6 +193,7 @@ func TestSinkFails(t *testing.T) {
 		g.err = errors.New("broken again")
 		rec.Session("u").Begin().End(record.Committed)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if len(told) != 2 || told[1] != g.err {
 			t.Errorf("told %v, want the second outage too", told)
 		}
