@@ -72,7 +72,7 @@ func (v *validator) validate(c *Config) {
 	v.atLeast("window.lateness", w.Lateness, 0)
 	v.atLeast("window.max_transaction", w.MaxTransaction, time.Millisecond)
 	v.atLeast("window.max_skew", w.MaxSkew, 0)
-	v.atLeast("window.idle_after", w.IdleAfter, time.Millisecond)
+	v.atLeast("window.idle_after", w.IdleAfter, time.Second) // a source is heard once a second
 	v.atLeast("window.retain", w.Retain, 0)
 	if w.MaxTransactions < 1 {
 		v.errorf("window.max_transactions", "must be at least 1, not %d", w.MaxTransactions)

@@ -127,7 +127,7 @@ unique_attempts: true
 store: {path: %q}
 http: {listen: %q}
 log: {level: debug, format: json}
-window: {lateness: 10ms, idle_after: 50ms, max_transaction: 1s}
+window: {lateness: 10ms, idle_after: 1s, max_transaction: 1s}
 alerts:
   values: %s
   repeat: 0s
