@@ -1,7 +1,7 @@
 // Package postgres makes records of what goes over a connection to PostgreSQL.
 //
 //	capture := postgres.New(rec, postgres.Options{Complete: true, Load: load})
-//	c := capture.Connect("api-3")
+//	c := capture.Connect()
 //	c.FromClient(bytes)   // before they are sent on
 //	c.FromServer(bytes)   // before the client gets them
 //	c.Close()
