@@ -353,7 +353,7 @@ func (o *Order) Next() (Release, bool) {
 // due tells whether the first head may leave. One that stands behind a hole in
 // its session waits for the watermark, and a little longer: what fills the hole ended before it, by a
 // clock that may since have been set back by MaxSkew; where no times are to be
-// trusted, it arrives within the whole delay, and what is as good as certainly the first of its session is behind none.
+// trusted, it arrives within the whole delay; but not behind what is as good as certainly the first of its session.
 func (o *Order) due(h *head) bool {
 	if o.flushed {
 		return true
@@ -365,13 +365,15 @@ func (o *Order) due(h *head) bool {
 	if it.flags&(hasSeq|isDue|isDetached) != hasSeq || (h.s.hasSeq && it.seq <= add(h.s.lastSeq, 1)) {
 		return true
 	}
-	first := int64(0) // nothing is before it
 	wait := o.skew
-	if it.flags&(hasTimes|isVague) != hasTimes {
-		first, wait = record.SeqFirstMax, o.delay
-	}
-	if !h.s.hasSeq && it.seq <= first {
+	switch first := !h.s.hasSeq; {
+	case first && it.seq <= 0: // nothing is before it
 		return true
+	case it.flags&(hasTimes|isVague) == hasTimes:
+	case first && it.seq <= record.SeqFirstMax:
+		wait = 0
+	default:
+		wait = o.delay
 	}
 	return add(h.key, wait) < max(o.watermark, o.quiet)
 }
