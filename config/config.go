@@ -184,7 +184,7 @@ type Window struct {
 	MaxTransaction time.Duration `yaml:"max_transaction"`
 	// The most that two clients' clocks differ.
 	MaxSkew time.Duration `yaml:"max_skew"`
-	// A partition or session that is silent for so long stops holding the others back.
+	// A partition or session that is silent for so long, while others are not, stops holding the others back.
 	IdleAfter time.Duration `yaml:"idle_after"`
 	// How many transactions are held at most, per history, then the oldest are forgotten, counted and reported. Large
 	// ones count as several; see window.segment. Of those that wait for their place no more are held than a third of

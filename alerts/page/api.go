@@ -165,11 +165,10 @@ type History struct {
 	// Coverage is complete while every write since the initial state is known to be
 	// seen, else partial.
 	Coverage string `json:"coverage"`
-	// Since and Until bound, by the records' own clock, what this run has judged:
-	// Until is the watermark.
+	// Since and Until bound, by the records' own clock, what has been judged.
 	Since int64 `json:"since"`
 	Until int64 `json:"until"`
-	// Newest is the newest record's time; Lag how far the watermark is behind it.
+	// Newest is the newest record's time; Lag how far judging is behind it.
 	Newest int64   `json:"newest"`
 	Lag    float64 `json:"lag_seconds"`
 	// Behind is how long the record that is judged next has waited since it was read; 0
@@ -187,7 +186,7 @@ type History struct {
 	Losses []Reason `json:"losses"`
 
 	Transactions int64 `json:"transactions"` // put in order and judged
-	Waiting      int64 `json:"waiting"`      // held for the watermark
+	Waiting      int64 `json:"waiting"`      // until they are in order
 	Queued       int64 `json:"queued"`       // records that wait for the history
 	Segments     int64 `json:"segments"`     // that have been closed
 	FrontierKeys int64 `json:"frontier_keys"`
@@ -322,9 +321,9 @@ type StoreStatus struct {
 type Series struct {
 	Start int64 `json:"start"` // of the first value, Unix nanoseconds
 	Step  int64 `json:"step"`  // nanoseconds
-	// Transactions and Records are rates. Lag is in seconds: how far the
-	// watermark is behind, and how long records wait before that. Window are the
-	// transactions held for the watermark and the records that wait for a history.
+	// Transactions and Records are rates. Lag is in seconds: how far
+	// judging is behind, and how long records wait before that. Window are the transactions
+	// that wait until they are in order and the records that wait for a history.
 	Transactions []float64 `json:"transactions"`
 	Records      []float64 `json:"records"`
 	Lag          []float64 `json:"lag"`

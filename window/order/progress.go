@@ -135,8 +135,8 @@ func (o *Order) CaughtUp(n int, now int64) {
 func (o *Order) Advance(now int64) { o.advance(now) }
 
 // advance is Advance, and tells for how long nothing of what is read was heard at all, but for
-// silenceMost: that time has not passed for those who are waited for, as it proves nothing. Neither they
-// had stalled; what is read was away, or its reader was.
+// silenceMost: that time has not passed for those who are waited for, as it proves nothing: they
+// had not stalled; what is read was away, or its reader was.
 func (o *Order) advance(now int64) (away int64) {
 	o.patience.tell(now)
 	if o.hasNow && now < o.now {

@@ -4,8 +4,9 @@ import "math"
 
 // ticks is the schedule by which the engine is told the time. The records' time
 // is cut into slots of Every; a slot in which records were released ends with one
-// tick, which says that all up to the last of them is out, or up to what has to be out once it is (mark.go). Where none were in the slot that
-// follows, that ends with another one: for now nothing more comes.
+// tick, which says that all up to the last of them is out, or up to what has to be out once
+// it is (mark.go). Where none were in the slot that follows, that ends with another one: for
+// now nothing more comes.
 // So a tick is between the same two releases, and says the same, whatever the batches, the
 // interleaving and the time of day; but for what patience holds back.
 type ticks struct {

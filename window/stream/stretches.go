@@ -166,9 +166,9 @@ func (s *stretches) untimely() {
 	s.Now.Partial |= WhyTimes
 }
 
-// passed says that the transaction that is released next, which came behind more than was waited for, or from a partition
-// that was silent for a while, belongs to that time, in front of others that were released. What leads from it to those of
-// stretches that have ended may be missed.
+// passed says that the transaction that is released next, which came behind more than was waited for, or from a
+// partition that was silent for a while, belongs to that time, in front of others that were released. What leads from it
+// to those of stretches that have ended may be missed.
 func (s *stretches) passed(at int64) {
 	for i := len(s.Done) - 1; i >= 0 && s.Done[i].End >= at; i-- {
 		s.Done[i].Partial |= 1 << LostPartition

@@ -143,7 +143,7 @@ function verdict(st) {
     text = [`Nothing was found in the ${plural(judged, 'transaction')} that are judged`, Number.isFinite(until) && [', up to ', time(until, { relative: false })], '; what clients see now is not checked.'];
   } else {
     heading = 'Nothing has been judged yet';
-    text = [st.waits.length ? 'The monitor waits:' : ['The monitor reads since ', time(st.started), '; the first records are judged once the watermark has passed them.']];
+    text = [st.waits.length ? 'The monitor waits:' : ['The monitor reads since ', time(st.started), '; the first records are judged as soon as they are in order.']];
   }
   const late = Math.max(0, ...st.histories.map(x => x.behind_seconds));
   return h('section', { id: 'verdict', class: 'verdict', 'data-health': health, 'aria-labelledby': 'verdict-h' },

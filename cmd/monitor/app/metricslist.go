@@ -76,9 +76,8 @@ func (m *metrics) list() []metric {
 
 		// Judging
 		of(&m.transactions, "transactions_total", "Transactions put in order and given to the engine.", "db"),
-		of(&m.waiting, "waiting_records", "Records that wait for the watermark before they are judged.", "db"),
-		of(&m.watermarkLag, "watermark_lag_seconds", "How far the watermark is behind the newest record: what has not "+
-			"been judged yet."),
+		of(&m.waiting, "waiting_records", "Records that wait until they are in order before they are judged.", "db"),
+		of(&m.watermarkLag, "watermark_lag_seconds", "How far judging is behind the newest record, by the records' times."),
 		of(&m.unjudged, "unjudged_age_seconds", "How old, by the monitor's clock, is the oldest time of which records "+
 			"may not have been judged yet; 0 while none waits.", "db"),
 		of(&m.complete, "coverage_complete", "1 while every write since the initial state is known to be seen.", "db"),

@@ -280,8 +280,8 @@ func (in *ingest) insert(w *worker) {
 }
 
 // restore begins the histories that the store has, and gives them the entries that
-// they have not consumed. It returns when these are in the queues, or left in the journal
-// to be refilled from there: it waits for no history, so that the input is opened.
+// they have not consumed. It returns when these are in the queues, or left in the journal,
+// from where the workers take them: it waits for no history, so that the input is opened.
 func (in *ingest) restore(ctx context.Context, s *previousRun) error {
 	in.keeper.take(s.left)
 	if !s.foreign {

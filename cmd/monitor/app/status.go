@@ -95,7 +95,7 @@ type historyView struct {
 }
 
 // behind is how long, in seconds, the record that is judged next has waited since it was
-// read; 0 if none waits. The time that records of a history have to wait for its watermark
+// read; 0 if none waits. The time that records of a history have to wait until they are in order
 // is not part of it.
 func (v *historyView) behind(now time.Time) float64 {
 	if v.queued == 0 || v.lastRecord == 0 {
@@ -225,7 +225,7 @@ func (s *status) sample(ctx context.Context, now time.Time, size bool) {
 	for _, v := range s.views {
 		reading.transactions += float64(v.stats.Transactions)
 		reading.conflicts += float64(v.solver.Conflicts)
-		p.lag = max(p.lag, v.lag.Seconds()+v.behind(now)) // never below 0: the watermark may be ahead of all records
+		p.lag = max(p.lag, v.lag.Seconds()+v.behind(now)) // never below 0: the mark may be ahead of all records
 		p.window += float64(v.waiting + v.queued)
 		p.open += float64(v.solver.Constraints - v.solver.Pruned)
 	}

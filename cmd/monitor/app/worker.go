@@ -72,7 +72,7 @@ type worker struct {
 	blocked, leavesOut atomic.Bool
 	// What follows is for others to read, up to unjudged.
 	consumed atomic.Uint64 // the last entry that is worked off
-	lag      atomic.Int64  // of the watermark behind the newest record, nanoseconds
+	lag      atomic.Int64  // of the mark behind the newest record, nanoseconds
 	came     atomic.Uint64 // records that the order has taken in
 	upTo     atomic.Uint64 // stream.History.Judged
 	// unjudged is the oldest time of which records may not have been judged yet; 0:
