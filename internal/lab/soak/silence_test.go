@@ -26,8 +26,8 @@ func TestSilenceCostsNothing(t *testing.T) {
 	t.Parallel()
 	const (
 		topic      = "transactions"
-		idle       = 500 * time.Millisecond
-		silence    = 6 * idle
+		idle       = time.Second
+		silence    = 3 * idle
 		each       = 4
 		background = 48 // sessions, so that each of three partitions has some
 	)
