@@ -45,9 +45,81 @@ func (d *Decoder) value() record.Value {
 	case c == '[':
 		kind = record.KindList
 	}
+	if end := asWritten(d.b, d.p, 1); end > 0 {
+		text := string(d.b[d.p:end])
+		d.p = end
+		return record.Value{Kind: kind, Text: text}
+	}
 	d.canon, d.members = d.canon[:0], d.members[:0]
 	d.canonical(1)
 	return record.Value{Kind: kind, Text: string(d.canon)}
+}
+
+// asWritten is where the value at b[p] ends if it is plainly in canonical text: without blanks or escapes, in ASCII, with
+// fields in order, and without numbers but short integers. 0: it is for canonical to say what it is, and whether
+// anything is wrong.
+func asWritten(b []byte, p, depth int) int {
+	if p >= len(b) || depth > DepthMax {
+		return 0
+	}
+	switch c := b[p]; c {
+	case '"':
+		return stringAsWritten(b, p)
+	case '[', '{':
+		closing := c + 2
+		if p++; p < len(b) && b[p] == closing {
+			return p + 1
+		}
+		for name := []byte(nil); ; p++ {
+			if c == '{' {
+				end := stringAsWritten(b, p)
+				if end == 0 || end == len(b) || b[end] != ':' || name != nil && bytes.Compare(name, b[p:end-1]) >= 0 {
+					return 0
+				}
+				name, p = b[p:end-1], end+1
+			}
+			if p = asWritten(b, p, depth+1); p == 0 || p == len(b) {
+				return 0
+			}
+			if b[p] == closing {
+				return p + 1
+			}
+			if b[p] != ',' {
+				return 0
+			}
+		}
+	case 't', 'f', 'n':
+		for _, word := range [...]string{"true", "false", "null"} {
+			if bytes.HasPrefix(b[p:], []byte(word)) {
+				return p + len(word)
+			}
+		}
+		return 0
+	default:
+		const digitsMost = 18 // as many fit an integer
+		negative := c == '-'
+		if negative {
+			p++
+		}
+		from := p
+		for p < len(b) && isDigit(b[p]) {
+			p++
+		}
+		if n := p - from; n == 0 || n > digitsMost || b[from] == '0' && (n > 1 || negative) {
+			return 0
+		}
+		return p
+	}
+}
+
+// stringAsWritten is asWritten of a string.
+func stringAsWritten(b []byte, p int) int {
+	if p < len(b) && b[p] == '"' {
+		if p = plainEnd(b, p+1); p < len(b) && b[p] == '"' {
+			return p + 1
+		}
+	}
+	return 0
 }
 
 // member is a field of an object in d.canon: "NAME":VALUE is

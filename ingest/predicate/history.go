@@ -108,10 +108,10 @@ type row struct {
 	isAsked   bool // it is read, or it matters who writes it
 	registers []*register
 	byName    map[string]*register
-	// What it was looked up for last, as the next statement often finds the same: the row that followed it in a
-	// statement, and what was returned of it.
-	after *row
-	seen  *version
+	// What the next statement is likely to name: the row that followed it in the last one, and what that returned or
+	// made of it, by number.
+	after, seen int32
+	named       string // the key in quotes, and a colon, as a statement names it
 }
 
 // version is one content of a row.
@@ -475,37 +475,27 @@ func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
 func (h *History) statement(op *record.Op) (*statement, error) {
 	of := h.tables[op.Key]
 	st := &statement{op: op, of: of, where: h.conditions[op.Where]}
-	last := &of.before
-	add := func(key string) error {
-		r := last.after
-		if r == nil || r.key != key {
-			if r = h.keys[key]; r == nil && h.tableOf(key) == of {
-				r = h.meet(of, key)
-			}
-			last.after = r
-		}
-		if r == nil || r.of != of {
-			return fmt.Errorf("the row %q is none of table %q: their keys begin with %q", key, op.Key, op.Key+":")
-		}
-		last, h.rows = r, append(h.rows, r.number)
-		return nil
-	}
-	h.rows, h.seen = h.rows[:0], h.seen[:0]
+	last, rows, seen := &of.before, h.rows[:0], h.seen[:0]
 	if op.Kind == record.PredicateRead {
 		st.isKnown = true
-		for key, v := range op.Value.Members() {
-			if err := add(key); err != nil {
-				return nil, err
+		for rest := op.Value.Inside(record.KindObject); !rest.Ended(); {
+			if r := of.likely(last); r != nil && r.seen != 0 && rest.Is(r.named, of.versions[r.seen].value.Text) {
+				last = r
+			} else {
+				key, v := rest.Member()
+				if last = h.named(of, last, key); last == nil {
+					return nil, noRow(op, key)
+				}
+				if v.Kind != record.KindObject {
+					return nil, fmt.Errorf("of the row %q there is %.100s, which is no object with columns", key, v)
+				}
+				last.seen = h.content(of, v).number
 			}
-			if v.Kind != record.KindObject {
-				return nil, fmt.Errorf("of the row %q there is %.100s, which is no object with columns", key, v)
-			}
-			if last.seen == nil || last.seen.value.Text != v.Text {
-				last.seen = h.content(of, v)
-			}
-			h.seen = append(h.seen, last.seen.number)
+			rows = append(rows, last.number)
+			seen = append(seen, last.seen)
 		}
-		st.rows, st.seen = slices.Clone(h.rows), slices.Clone(h.seen)
+		h.rows, h.seen = rows, seen
+		st.rows, st.seen = slices.Clone(rows), slices.Clone(seen)
 		return st, nil
 	}
 	var set, gone, hit record.Value
@@ -524,17 +514,50 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 		return nil, fmt.Errorf(`want {"set":{…}} or {"delete":true}, found %.100s`, op.Value)
 	}
 	st.set = h.content(of, set)
-	for e := range hit.Each() {
-		if e.Kind != record.KindString {
-			return nil, fmt.Errorf("the rows that were hit are named by texts, not by %.100s", e)
+	for rest := hit.Inside(record.KindList); !rest.Ended(); {
+		if r := of.likely(last); r != nil && rest.Is(r.named[:len(r.named)-1], "") {
+			last = r
+		} else {
+			e := rest.Element()
+			if e.Kind != record.KindString {
+				return nil, fmt.Errorf("the rows that were hit are named by texts, not by %.100s", e)
+			}
+			if last = h.named(of, last, e.Text); last == nil {
+				return nil, noRow(op, e.Text)
+			}
 		}
-		if err := add(e.Text); err != nil {
-			return nil, err
-		}
+		last.seen = st.set.num()
+		rows = append(rows, last.number)
 	}
-	slices.Sort(h.rows)
-	st.rows = slices.Clone(slices.Compact(h.rows)) // one that is named twice was hit once
+	h.rows = rows
+	slices.Sort(rows)
+	st.rows = slices.Clone(slices.Compact(rows)) // one that is named twice was hit once
 	return st, nil
+}
+
+func noRow(op *record.Op, key string) error {
+	return fmt.Errorf("the row %q is none of table %q: their keys begin with %q", key, op.Key, op.Key+":")
+}
+
+// likely is the row that a statement names after another one, if it is as the one before; nil: there is none.
+func (t *table) likely(last *row) *row {
+	if len(t.rows) == 0 {
+		return nil
+	}
+	return t.rows[last.after]
+}
+
+// named is the row that a statement names after another one; nil: it is of no such table.
+func (h *History) named(of *table, last *row, key string) *row {
+	r := h.keys[key]
+	if r == nil && h.tableOf(key) == of {
+		r = h.meet(of, key)
+	}
+	if r == nil || r.of != of {
+		return nil
+	}
+	last.after = r.number
+	return r
 }
 
 // content is a row's version; nil of null.
@@ -580,12 +603,15 @@ func (h *History) number(column string) int {
 func (h *History) meet(of *table, key string) *row {
 	r := h.keys[key]
 	if r == nil {
-		key = h.kept(key)
-		r = &row{key: key, of: of, number: int32(len(of.rows))}
+		named := string(append(record.AppendJSONString(nil, key), ':'))
+		r = &row{key: named[1 : len(named)-2], of: of, number: int32(len(of.rows)), named: named}
+		if r.key != key {
+			r.key = h.kept(key)
+		}
 		if !h.unasked.key(key) {
 			r.sign = sign(uint64(of.number)<<32 + uint64(r.number))
 		}
-		h.keys[key] = r
+		h.keys[r.key] = r
 		of.rows = append(of.rows, r)
 	}
 	return r

@@ -10,16 +10,10 @@ import (
 // the text.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
-		if v.Kind != KindObject || len(v.Text) <= 2 {
-			return
-		}
-		for text := v.Text[1 : len(v.Text)-1]; ; {
-			name := nameEnd(text)
-			n := name + 1 + elementEnd(text[name+1:])
-			if !yield(element(text[:name]).Text, element(text[name+1:n])) || n == len(text) {
+		for rest := v.Inside(KindObject); !rest.Ended(); {
+			if !yield(rest.Member()) {
 				return
 			}
-			text = text[n+1:]
 		}
 	}
 }

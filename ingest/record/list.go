@@ -20,21 +20,19 @@ func (v Value) Elements() []Value {
 // Each are the elements of a list one by one, without memory of their own.
 func (v Value) Each() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
-		if v.Kind != KindList || len(v.Text) <= 2 {
-			return
-		}
-		for text := v.Text[1 : len(v.Text)-1]; ; {
-			n := elementEnd(text)
-			if !yield(element(text[:n])) || n == len(text) {
+		for rest := v.Inside(KindList); !rest.Ended(); {
+			if !yield(rest.Element()) {
 				return
 			}
-			text = text[n+1:]
 		}
 	}
 }
 
 // elementEnd is the length of the first element of canonical text.
 func elementEnd(text string) int {
+	if text[0] == '"' {
+		return nameEnd(text)
+	}
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"encoding/binary"
-	"iter"
 	"math"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -94,25 +93,24 @@ func (s *touched) take(ops []record.Op) {
 			k.last = int32(i)
 		}
 	}
-	for i := range ops {
-		if keys := hits(&ops[i]); keys != nil && len(s.keys) > 0 {
-			for e := range keys {
-				s.find(e.Text).hit = true
-			}
+	for i := 0; i < len(ops) && len(s.keys) > 0; i++ {
+		rows, _ := hits(&ops[i])
+		for e := range rows.Each() {
+			s.find(e.Text).hit = true
 		}
 	}
 }
 
-// hits are the keys that a predicate write hit; nil: it is none, or does not say it.
-func hits(o *record.Op) iter.Seq[record.Value] {
+// hits are the keys that a predicate write hit, a list, where that is known.
+func hits(o *record.Op) (rows record.Value, known bool) {
 	if o.Kind == record.PredicateWrite {
 		for name, v := range o.Value.Members() {
 			if name == record.Hit {
-				return v.Each()
+				return v, true
 			}
 		}
 	}
-	return nil
+	return record.Null, false
 }
 
 // Forget folds a transaction that leaves the window. Transactions have to come in
@@ -134,15 +132,12 @@ func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 		}
 	}
 	for i := range t.Ops {
-		switch keys := hits(&t.Ops[i]); {
-		case keys != nil:
-			for e := range keys { // what it made of them is in no version
-				f.stats.Unreadable++
-				f.note(e.Text, Lossy, newcomer{})
-			}
-		case t.Ops[i].Kind == record.PredicateWrite:
-			f.opaque = f.opaque || t.Status != record.Aborted
+		rows, known := hits(&t.Ops[i])
+		for e := range rows.Each() { // what it made of them is in no version
+			f.stats.Unreadable++
+			f.note(e.Text, Lossy, newcomer{})
 		}
+		f.opaque = f.opaque || !known && t.Ops[i].Kind == record.PredicateWrite && t.Status != record.Aborted
 	}
 	f.wide = f.wide || f.table.bytes > WideBytes
 }

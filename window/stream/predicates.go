@@ -112,6 +112,9 @@ func (s *segments) beginOrder() bool {
 		}
 	}
 	for _, f := range s.fed {
+		if f.flags&ordered != 0 {
+			continue // its tables are those of the rows
+		}
 		if t, err := s.source.record(f.ref, f.flags); err != nil || f.flags&base != 0 || s.running.Meet(t) != nil {
 			return false
 		}

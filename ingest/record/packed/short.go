@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -62,9 +63,23 @@ func shortValue(v record.Value) record.Value {
 	case record.KindNumber: // no computer counts so far: it is a text
 		v = record.String(Shortened(v.Text))
 	case record.KindList, record.KindObject:
-		v.Text = shortWithin(v.Text)
+		if !endOften(v.Text) {
+			v.Text = shortWithin(v.Text)
+		}
 	}
 	return v
+}
+
+// endOften tells, at a look at a few bytes, that no text within the canonical text of a list or an object is long: it
+// would fill a half of TextMax with no quotes but escaped ones. false: there may be one.
+func endOften(text string) bool {
+	const half = TextMax / 2
+	for ; len(text) >= half; text = text[half:] {
+		if i := strings.IndexByte(text[1:half], '"'); i < 0 || text[i] == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // shortWithin makes the texts within the canonical text of a list or an object short.
