@@ -38,9 +38,10 @@ type checkpoint struct {
 	told            *told
 	// state is the history itself; empty: it has consumed nothing yet.
 	state []byte
-	// proved is what was proved after it; nil: nothing is known of that. It is not part
-	// of what is written.
-	proved *proved
+	// proved is what was proved after it; nil: nothing is known of that. Like tallies, which has also what was counted
+	// before, it is not part of what is written.
+	proved  *proved
+	tallies *tallies
 }
 
 // write is append with the state of a history in place of c.state, which is written as it is made. It tells how many

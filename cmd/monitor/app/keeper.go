@@ -65,6 +65,7 @@ type keeper struct {
 	fresh     map[string]checkpointed
 	born      map[string]checkpointed // the first ones of histories that have begun
 	letters   []store.DeadLetter
+	notes     map[string][]byte // see save
 	outbox
 	world
 }
@@ -98,7 +99,7 @@ func newKeeper(a *setting, st store.Store) *keeper {
 		receivers:  receiverNames(a.cfg),
 		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{},
 		waited: map[int]bool{}, durable: func(int64) {},
-		fresh: map[string]checkpointed{}, born: map[string]checkpointed{}, outbox: newOutbox()}
+		fresh: map[string]checkpointed{}, born: map[string]checkpointed{}, notes: map[string][]byte{}, outbox: newOutbox()}
 	k.moved.waited = k.waited
 	return k
 }
@@ -187,10 +188,10 @@ func (k *keeper) encoded(checkpoints map[string]checkpointed) map[string][]byte 
 	return out
 }
 
-// save makes a history's checkpoint durable, and alerts and dead letters that it found with what is noted of the
-// proofs since the last one; nil leaves what the store has of either. Of the proofs nothing is held: it is not needed.
+// save makes a history's checkpoint durable, and alerts and dead letters that it found with what is noted of them, by
+// its name among the checkpoints; nil leaves what the store has.
 func (k *keeper) save(ctx context.Context, db string, c *checkpointed, found []store.Alert,
-	letters []store.DeadLetter, p *proved) error {
+	letters []store.DeadLetter, notes map[string][]byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.full == nil {
@@ -201,8 +202,8 @@ func (k *keeper) save(ctx context.Context, db string, c *checkpointed, found []s
 			}
 			commit.Drop = k.dropWith(db, c.floor)
 		}
-		if p != nil && k.origin != "" {
-			commit.Checkpoints = map[string][]byte{provedPrefix + db: p.append(nil)}
+		if k.origin != "" {
+			commit.Checkpoints = notes
 		}
 		err := k.Store.Commit(ctx, commit)
 		if err == nil {
@@ -223,6 +224,7 @@ func (k *keeper) save(ctx context.Context, db string, c *checkpointed, found []s
 		k.fresh[db] = checkpointed{data: b.Bytes(), floor: c.floor}
 	}
 	k.holdAlerts(found)
+	maps.Copy(k.notes, notes)
 	k.holdLetters(letters)
 	k.trim()
 	k.show()
@@ -361,6 +363,9 @@ func (k *keeper) recover(ctx context.Context) error {
 		maps.Copy(c.Checkpoints, k.moved.states())
 	}
 	maps.Copy(c.Checkpoints, k.encoded(k.fresh))
+	if k.origin != "" {
+		maps.Copy(c.Checkpoints, k.notes)
+	}
 	if err := k.Store.Commit(ctx, c); err != nil {
 		return err
 	}
@@ -372,6 +377,7 @@ func (k *keeper) recover(ctx context.Context) error {
 	}
 	clear(k.fresh)
 	clear(k.born)
+	clear(k.notes)
 	for _, m := range k.moved.partitions {
 		k.durable(m.seen)
 	}

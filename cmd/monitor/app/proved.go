@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -26,10 +27,16 @@ type proved struct {
 	met      met
 }
 
-// met counts the anomalies that were found at the last entry.
+// met counts the anomalies that were found at the last entry, from metAtEnd on those at the end of the input.
 type met struct {
 	entry uint64
 	n     int
+}
+
+const metAtEnd = 1 << 30
+
+func (m met) compare(other met) int {
+	return cmp.Or(cmp.Compare(m.entry, other.entry), cmp.Compare(m.n, other.n))
 }
 
 // meeting is what was found, at a level, and when: as the n-th at an entry. The same

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -146,7 +144,8 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	if !w.told.cover(same, o) {
 		return nil
 	}
-	a.At = new(w.foundAt(v))
+	at := w.foundAt(v)
+	a.At = &at
 	if severity := w.teller.severity(a.Level); severity != "" {
 		a.Severity = name.Severity(severity)
 	}
@@ -177,9 +176,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		w.say(a, now)
 	}
 	a.Group = life.GroupOf(a)
-	if w.counted[m.kind] == nil {
-		w.counted[m.kind] = &tally{segment: v.Segment, id: a.ID}
-	}
+	w.tallies.with(m, v.Segment, a.ID, at)
 	w.piece.add(a)
 	return nil
 }
@@ -255,13 +252,12 @@ func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Con
 		w.log.Warn().Str("db", w.db).Msg("more anomalies are like some of this segment that are alerts than are explained: " +
 			"what explains them is kept as far as there is room, for monitor alerts list --state suspected")
 	}
-	if w.told.enough("kept " + m.kind) {
-		w.another(v, m.kind)
+	if w.told.enough("kept "+m.kind) && w.another(v, m, countedNear) {
 		return nil
 	}
 	a, err := alerts.Suspect(v.Violation, in)
 	if errors.Is(err, alerts.ErrLarge) {
-		w.another(v, m.kind)
+		w.another(v, m, math.MaxInt64)
 		return nil
 	}
 	if err != nil {
@@ -274,63 +270,13 @@ func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Con
 		return nil
 	}
 	w.metrics.suspicions.WithLabelValues(w.db, "yes").Inc()
-	w.counted[m.kind] = &tally{segment: v.Segment, id: a.ID}
+	at := w.foundAt(v)
+	w.tallies.with(m, v.Segment, a.ID, at)
 	if _, known, err := w.keeper.Alert(ctx, a.ID); known || err != nil {
 		return err
 	}
-	at := w.foundAt(v)
 	a.At, a.Group = &at, life.GroupOf(a)
 	w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
-	return nil
-}
-
-// tally is what is only counted of a kind since that was stored, with an alert or a suspicion of it.
-type tally struct {
-	segment uint64
-	id      string
-	n       int
-	at      alerts.Place // of the last, From the first
-}
-
-// another counts an anomaly of which nothing else is kept.
-func (w *worker) another(v *stream.Violation, kind string) {
-	w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
-	if c := w.counted[kind]; c != nil && !w.replays() {
-		at := w.foundAt(v)
-		// of all of them, as lots that wait together are told with the place of the last
-		if at.From = at.Time; c.at.From != 0 {
-			at.From, at.Time = min(at.From, c.at.From), max(at.Time, c.at.Time)
-		}
-		c.n, c.at = c.n+1, at
-	}
-}
-
-// addCounted has what was counted found once more, as what it is counted with.
-func (w *worker) addCounted(ctx context.Context, now int64) error {
-	newest := uint64(0)
-	for _, kind := range slices.Sorted(maps.Keys(w.counted)) {
-		c := w.counted[kind]
-		newest = max(newest, c.segment)
-		if c.n == 0 {
-			continue
-		}
-		stored, known, err := w.keeper.Alert(ctx, c.id)
-		if err != nil {
-			return err
-		}
-		if !known {
-			continue // it is stored with this piece, and what is counted with the next
-		}
-		a, err := alerts.Parse(stored.Body)
-		if err != nil {
-			return err
-		}
-		at := c.at
-		a.Count, a.LastSeen, a.At = a.Count+c.n, max(a.LastSeen, now), &at
-		w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON(), News: c.n})
-		c.n = 0
-	}
-	maps.DeleteFunc(w.counted, func(_ string, c *tally) bool { return c.segment+1 < newest })
 	return nil
 }
 
@@ -377,15 +323,17 @@ func (w *worker) tell(ctx context.Context, letters []store.DeadLetter, noted boo
 	if err := w.addCounted(ctx, time.Now().UnixNano()); err != nil {
 		return err
 	}
-	p := w.piece
+	p, notes := w.piece, map[string][]byte{}
 	if len(p.found) == 0 && len(letters) == 0 && !noted {
 		return nil
 	}
-	var proved *proved
 	if w.piece = (piece{proving: p.proving}); noted {
-		proved, w.piece.proving = w.proved, 0
+		notes[provedPrefix+w.db], w.piece.proving = w.proved.append(nil), 0
 	}
-	if err := w.keeper.save(ctx, w.db, nil, p.found, letters, proved); err != nil {
+	if w.tallies.changed {
+		notes[talliesPrefix+w.db], w.tallies.changed = w.tallies.append(nil), false
+	}
+	if err := w.keeper.save(ctx, w.db, nil, p.found, letters, notes); err != nil {
 		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
 	for i := range p.news {

@@ -112,7 +112,7 @@ func TestNextMeetingIsProved(t *testing.T) {
 		}
 	}
 	first := provedSince(&checkpoint{})
-	w := &worker{setting: a, db: "db", history: h, told: newTold(), proved: first, replayed: 5, going: t.Context(), causes: causes{}}
+	w := &worker{setting: a, db: "db", history: h, told: newTold(), proved: first, replayed: 5, going: t.Context(), causes: causes{}, tallies: newTallies(1)}
 	meet(w, 1)
 	noted, err := parseProved("db", first.append(nil)) // a kill, after the first was noted
 	if err != nil {

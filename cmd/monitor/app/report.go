@@ -63,6 +63,7 @@ func note(set map[string]struct{}, name string) {
 // front of this: should the input go on after all, the next run goes on as if it
 // had not ended.
 func (w *worker) end(ctx context.Context) error {
+	w.proved.met = met{w.history.Next(), metAtEnd}
 	w.history.Flush()
 	if err := w.work(ctx); err != nil {
 		return err

@@ -110,6 +110,9 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 		if c.consumed >= s.next {
 			return nil, damaged(fmt.Errorf("history %q is at entry %d, and the journal ends before %d", db, c.consumed, s.next))
 		}
+		if c.tallies, err = a.countedUpTo(ctx, db, c); err != nil {
+			return nil, err
+		}
 		if other := len(c.state) > 0 && !stream.Current(c.state); other || c.config != config {
 			a.log.Warn().Str("db", db).Msg("the configuration or the version of the monitor has changed: the history is judged " +
 				"anew from the records that are kept, with partial coverage")
@@ -214,10 +217,25 @@ func (a *App) provedAfter(ctx context.Context, db string, c *checkpoint) (*prove
 	return p, nil
 }
 
+// countedUpTo is what the run before counted, and up to where: not before a checkpoint.
+func (a *App) countedUpTo(ctx context.Context, db string, c *checkpoint) (*tallies, error) {
+	counts := newTallies(c.born)
+	b, ok, err := a.store.Checkpoint(ctx, talliesPrefix+db)
+	if err == nil && ok {
+		counts, err = parseTallies(db, b)
+	}
+	if err != nil {
+		return nil, damaged(err)
+	}
+	counts.passed(c.consumed + 1)
+	return counts, nil
+}
+
 // anew is a checkpoint of a history that begins again where its records do.
 func (c *checkpoint) anew(config uint64) *checkpoint {
+	c.told.anew()
 	return &checkpoint{origin: c.origin, config: config, born: c.floor, coverage: record.CoveragePartial, whole: c.whole,
-		headed: true, consumed: c.floor - 1, floor: c.floor, told: c.told}
+		headed: true, consumed: c.floor - 1, floor: c.floor, told: c.told, tallies: c.tallies}
 }
 
 // damaged says that the store is.
@@ -241,8 +259,15 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 	if p == nil {
 		p = provedSince(c)
 	}
+	counts := c.tallies
+	if counts == nil || counts.born != c.born { // of what is found again it is known that it was counted
+		counts = newTallies(c.born)
+		if c.tallies != nil {
+			counts.through = c.tallies.through
+		}
+	}
 	w := &worker{setting: in.setting, db: db, proved: p, keeper: in.keeper, teller: in.teller, status: in.status,
-		queue: newQueue(in.tuning.queue, in.pool), told: c.told, counted: map[string]*tally{},
+		queue: newQueue(in.tuning.queue, in.pool), told: c.told, tallies: counts,
 		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, back: back,
 		causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {

@@ -126,13 +126,23 @@ func (t *told) broken(level string) bool {
 	return ok
 }
 
+// anew forgets all but which alerts there are, and which levels they say are broken: a history that is judged anew
+// numbers its segments anew, so that its kinds are others.
+func (t *told) anew() {
+	t.keep(func(v byte) bool { return v >= toldDoubted })
+}
+
 // doubt forgets all but which alerts there are: they are of another configuration, under which the same is perhaps not
 // wrong. What is, is proved again.
 func (t *told) doubt() {
-	for _, m := range []map[toldKey]byte{t.cur, t.old} {
-		maps.DeleteFunc(m, func(_ toldKey, v byte) bool { return v != toldID })
-	}
+	t.keep(func(v byte) bool { return v == toldID })
 	t.put(toldHash("doubted", ""), toldDoubted)
+}
+
+func (t *told) keep(what func(byte) bool) {
+	for _, m := range []map[toldKey]byte{t.cur, t.old} {
+		maps.DeleteFunc(m, func(_ toldKey, v byte) bool { return !what(v) })
+	}
 }
 
 // doubted tells whether there may be alerts of another configuration.

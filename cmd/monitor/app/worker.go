@@ -62,11 +62,11 @@ type worker struct {
 	space    time.Duration // the least time until the next one
 	oldest   int64         // the first time that the stream had
 
-	piece      piece             // of what is told
-	counted    map[string]*tally // by kind
-	published  time.Time         // when the page was last shown how it goes
-	lastRecord int64             // when the last record was taken, Unix nanoseconds
-	sampling   uint8             // the share of the last entry; see sampler
+	piece      piece // of what is told
+	tallies    *tallies
+	published  time.Time // when the page was last shown how it goes
+	lastRecord int64     // when the last record was taken, Unix nanoseconds
+	sampling   uint8     // the share of the last entry; see sampler
 
 	// blocked: the ingest waits for the queue. leavesOut: it leaves sessions out.
 	blocked, leavesOut atomic.Bool

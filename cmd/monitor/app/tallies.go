@@ -1,0 +1,159 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/internal/wire"
+	"github.com/isowatch/isowatch/window/store"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// tallies are how a history counts anomalies of which nothing else is kept: as found with the last alert or suspicion
+// of their kind. The store has it in one commit with what it counted, so that each is counted once, however often the
+// monitor is started: what is found again up to the last meeting that is counted was counted before.
+type tallies struct {
+	born    uint64 // of the history whose kinds they are
+	through met    // the last meeting that was noted, or counted
+	kinds   map[toldKey]tally
+	changed bool // since it was stored
+}
+
+// tally is what is counted of a kind with what was last kept of it.
+type tally struct {
+	segment uint64
+	id      string       // of what it is counted with
+	since   int64        // when that ended
+	n       int          // counted and not told yet
+	at      alerts.Place // of the last that was counted, From the first
+}
+
+// talliesPrefix and a history name what the store has of it, among the checkpoints.
+const talliesPrefix = reserved + "tallies "
+
+// talliesMax bounds how many kinds are kept: more than the names of anomalies at all levels in two segments.
+const talliesMax = toldMax
+
+func newTallies(born uint64) *tallies { return &tallies{born: born, kinds: map[toldKey]tally{}} }
+
+// tallyOf is the key of a kind.
+func tallyOf(kind string) toldKey { return toldHash("kind", kind) }
+
+// with has what is counted of the kind of a meeting from here on counted with an alert or suspicion, found there.
+func (c *tallies) with(m meeting, segment uint64, id string, at alerts.Place) {
+	if m.compare(c.through) > 0 && len(c.kinds) < talliesMax {
+		c.kinds[tallyOf(m.kind)] = tally{segment: segment, id: id, since: at.Time}
+		c.through, c.changed = m.met, true
+	}
+}
+
+// add counts an anomaly that was met, unless it was counted before; false if there is nothing to count it with, so far
+// from it at most.
+func (c *tallies) add(m meeting, at alerts.Place, most time.Duration) bool {
+	if m.compare(c.through) <= 0 {
+		return true
+	}
+	k := tallyOf(m.kind)
+	x, ok := c.kinds[k]
+	from, to := min(x.since, at.Time), max(x.since, at.Time)
+	if !ok || uint64(to)-uint64(from) > uint64(most) {
+		return false
+	}
+	if at.From, at.Time = from, to; x.at.From != 0 {
+		at.From, at.Time = min(from, x.at.From), max(to, x.at.Time)
+	}
+	x.n, x.at = x.n+1, at
+	c.kinds[k] = x
+	c.through, c.changed = m.met, true
+	return true
+}
+
+// passed takes note that all that is found up to an entry, but at the end of the input, was counted if it had to be.
+func (c *tallies) passed(entry uint64) {
+	if all := (met{entry, metAtEnd}); all.compare(c.through) > 0 {
+		c.through = all
+	}
+}
+
+// countedNear is how far an anomaly may be from what it is counted with: the page shows all in between as broken.
+const countedNear = time.Minute
+
+// append writes what code lists.
+func (c *tallies) append(b []byte) []byte {
+	w := wire.Coder{B: b}
+	c.code(&w)
+	return w.B
+}
+
+func (c *tallies) code(w *wire.Coder) {
+	w.Uints(&c.born, &c.through.entry)
+	wire.Number(w, &c.through.n)
+	codeByKey(w, c.kinds, talliesMax, 3, func(x *tally) {
+		w.Uints(&x.segment)
+		w.Texts(&x.id)
+		w.Ints(&x.since)
+	})
+}
+
+// parseTallies is the inverse of append.
+func parseTallies(db string, b []byte) (*tallies, error) {
+	r, c := wire.Reads(b), newTallies(0)
+	if c.code(&r); !r.Done() {
+		return nil, fmt.Errorf("history %q: what is noted of its counts is damaged", db)
+	}
+	return c, nil
+}
+
+// another counts an anomaly of a kind of which enough is kept; false as of add.
+func (w *worker) another(v *stream.Violation, m meeting, most time.Duration) bool {
+	if !w.tallies.add(m, w.foundAt(v), most) {
+		return false
+	}
+	w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
+	return true
+}
+
+// addCounted has what was counted found once more, as what it is counted with.
+func (w *worker) addCounted(ctx context.Context, now int64) error {
+	newest := uint64(0)
+	kinds := w.tallies.kinds
+	order := func(x, y toldKey) int { return bytes.Compare(x[:], y[:]) }
+	for _, kind := range slices.SortedFunc(maps.Keys(kinds), order) {
+		c := kinds[kind]
+		newest = max(newest, c.segment)
+		if c.n == 0 {
+			continue
+		}
+		i := slices.IndexFunc(w.piece.found, func(a store.Alert) bool { return a.ID == c.id })
+		if i < 0 {
+			stored, known, err := w.keeper.Alert(ctx, c.id)
+			if err != nil {
+				return err
+			}
+			if !known { // it was removed meanwhile: the next one of its kind is kept
+				delete(kinds, kind)
+				continue
+			}
+			stored.News = 0
+			i = len(w.piece.found)
+			w.piece.keep(stored)
+		}
+		found := &w.piece.found[i]
+		a, err := alerts.Parse(found.Body)
+		if err != nil {
+			return err
+		}
+		at := c.at
+		a.Count, a.LastSeen, a.At = a.Count+c.n, max(a.LastSeen, now), &at
+		found.Body, found.News = a.JSON(), found.News+c.n
+		c.n = 0
+		kinds[kind] = c
+	}
+	maps.DeleteFunc(kinds, func(_ toldKey, c tally) bool { return c.segment+1 < newest })
+	return nil
+}

@@ -1,0 +1,166 @@
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/race"
+)
+
+// lostUpdates are n of them, each on a key of its own, from the first number on.
+func lostUpdates(first, n int, at int64) (out []record.Transaction) {
+	for i := range n {
+		out = append(out, lostUpdate(first+i, at+int64(i)*int64(time.Microsecond))...)
+	}
+	return out
+}
+
+// timesFound is how often all groups were found.
+func timesFound(r *running) (n int) {
+	for _, g := range r.teller.Snapshot().Groups {
+		n += int(g.Count)
+	}
+	return n
+}
+
+// TestCountedOnce: anomalies of which enough is kept are counted once each, by a monitor that is stopped and started
+// between two storms in one segment, as by one that is not, and by one that judges anew what it has kept. Each storm is
+// seen on the page.
+func TestCountedOnce(t *testing.T) {
+	t.Parallel()
+	const enough, more = 2*sharesMax + 40, 30
+	c, st := bankConfig(t), newMemStore("r")
+	c.Levels = []verdict.Level{verdict.SI}
+	f, err := os.Create(c.Source.File.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const apart = 10 * time.Minute
+	want, at := 0, time.Now().Truncate(apart).Add(-6*apart)
+	storm := func(n int) {
+		for _, x := range lostUpdates(1+want, n, at.UnixNano()) {
+			if _, err := f.Write(append(codec.AppendJSON(nil, &x), '\n')); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, at = want+n, at.Add(apart)
+	}
+	storm(enough)
+	for n, changed := range []func(){nil, nil, nil, func() { c.Solver.Conflicts++ }, nil} {
+		if changed != nil {
+			changed()
+		}
+		r := start(t, c, st, false)
+		var h page.History
+		eventually(t, fmt.Sprint(want, " are counted in life ", n), func() bool {
+			s := call[page.Status](t, r, "GET", "status", "", 200)
+			if len(s.Waits) == 0 && len(s.Histories) == 1 {
+				h = s.Histories[0]
+			}
+			return len(h.Levels) > 0 && h.Levels[0].Violations >= int64(want)
+		})
+		r.stop(t)
+		if l := h.Levels[0]; l.Violations != int64(want) || l.Health != life.Broken {
+			t.Fatalf("life %d: %+v, want %d violations", n, l, want)
+		}
+		storms := map[int64]bool{}
+		for _, x := range h.Broken {
+			storms[x.From/int64(apart)] = true
+			if x.To-x.From > int64(apart/2) {
+				t.Errorf("life %d: what is between two storms is shown as broken: %+v", n, x)
+			}
+		}
+		if len(storms) != n+1 {
+			t.Errorf("life %d: %d storms are shown", n, len(storms))
+		}
+		storm(more)
+	}
+}
+
+// TestCountedOnceWhereverItDies: the same of a store that dies at the n-th commit.
+func TestCountedOnceWhereverItDies(t *testing.T) {
+	t.Parallel()
+	const anomalies = 2*sharesMax + 40
+	brokers := cluster(t)
+	topicOf(t, brokers, testTopic, lostUpdates(1, anomalies, time.Now().UnixNano()))
+	c := testConfig(brokers)
+	c.Coverage = record.CoveragePartial
+	for where, set := range map[string]func(*App){"with checkpoints": fine, "without": storms["in entries"]} {
+		died, step := 0, 7
+		if race.Brief() {
+			step = 23
+		}
+		for n := 1; ; n += step {
+			st := newMemStore("r")
+			st.die(n)
+			if start(t, c, st, true, set).wait(t) == nil {
+				break
+			}
+			died++
+			st.die(0)
+			r := start(t, c, st, true, set)
+			if err := r.wait(t); err != nil {
+				t.Fatal(err)
+			}
+			if got := timesFound(r); got != anomalies {
+				t.Errorf("%s: dead at write %d: %d are counted, want %d", where, n, got, anomalies)
+			}
+		}
+		t.Logf("%s: died at %d writes", where, died)
+	}
+}
+
+func TestTalliesAreReadAsWritten(t *testing.T) {
+	m := meeting{met: met{entry: 4, n: 7}, kind: "lost-update at si of segment 3"}
+	c := newTallies(2)
+	c.with(m, 3, "1", alerts.Place{Time: -5})
+	b := c.append(nil)
+	got, err := parseTallies("db", b)
+	if err != nil || !bytes.Equal(got.append(nil), b) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for n := range len(b) {
+		if c, err := parseTallies("db", b[:n]); err == nil || c != nil {
+			t.Fatalf("cut to %d bytes: %+v, %v", n, c, err)
+		}
+	}
+	place := alerts.Place{Time: -5}
+	if got.add(m, place, 0); got.kinds[tallyOf(m.kind)].n != 0 {
+		t.Error("what was counted is counted again")
+	}
+	if m.n++; !got.add(m, place, 0) || got.kinds[tallyOf(m.kind)].n != 1 {
+		t.Error("what comes next is not counted")
+	}
+	if m.n++; got.add(m, alerts.Place{Time: math.MaxInt64}, countedNear) {
+		t.Error("what is far from it is counted with it")
+	}
+	got.passed(5)
+	if m.entry = 5; !got.add(m, place, 0) || got.kinds[tallyOf(m.kind)].n != 1 {
+		t.Error("what a checkpoint has is counted again")
+	}
+}
+
+func FuzzTallies(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(newTallies(1).append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := parseTallies("db", b)
+		if err != nil {
+			return
+		}
+		if again, err := parseTallies("db", c.append(nil)); err != nil || again.through != c.through || len(again.kinds) != len(c.kinds) {
+			t.Errorf("read %+v, written and read again %+v, %v", c, again, err)
+		}
+	})
+}
