@@ -384,15 +384,12 @@ func (e *Engine) reconsider() {
 }
 
 // Full tells whether the engine has used up so much of what it may (steps, memory) that another one had better
-// take over, which begins with little: it has, where all is used up, given up what was open. What it only counts, as
-// too much was to be explained, another one explains.
-func (e *Engine) Full() bool {
-	return e.budget.Half() || slices.ContainsFunc(e.g.checks, func(c *check) bool { return c.poly != nil && c.poly.Spent(1) })
-}
+// take over, which begins with little: it has, where all is used up, given up what was open.
+func (e *Engine) Full() bool { return e.budget.Half() }
 
-// Laden tells whether half of the budget is used up, and the better part of that is the closures of stubs.
+// Laden tells whether it is Full, and the better part of that is the closures of stubs.
 func (e *Engine) Laden() bool {
-	return e.budget.Half() && e.ClosureBytes()*e.opt.Seeds >= e.opt.BytesMax/4*max(1, len(e.h.slotTx))
+	return e.Full() && e.ClosureBytes()*e.opt.Seeds >= e.opt.BytesMax/4*max(1, len(e.h.slotTx))
 }
 
 // GaveUp tells whether what was granted is used up: from then on nothing is found but what the

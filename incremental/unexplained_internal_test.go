@@ -30,9 +30,6 @@ func TestCyclesAreLookedForWithinSteps(t *testing.T) {
 			}
 		}
 		found += len(e.Tick(1 << 40).Violations)
-		if e.Full() != (most > 0) {
-			t.Errorf("LookMax %d: is it full? %v", most, e.Full())
-		}
 		for _, r := range e.Results()[1:] { // a write skew breaks neither
 			if r.Outcome != verdict.Satisfied {
 				t.Errorf("LookMax %d: %v: %v (%v)", most, r.Level, r.Outcome, r.Reason)
