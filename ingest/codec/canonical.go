@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"slices"
+	"unsafe"
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -46,9 +47,12 @@ func (d *Decoder) value() record.Value {
 		kind = record.KindList
 	}
 	if end := asWritten(d.b, d.p, 1); end > 0 {
-		text := string(d.b[d.p:end])
+		raw := d.b[d.p:end]
 		d.p = end
-		return record.Value{Kind: kind, Text: text}
+		if d.borrow {
+			return record.Value{Kind: kind, Text: unsafe.String(&raw[0], len(raw))}
+		}
+		return record.Value{Kind: kind, Text: string(raw)}
 	}
 	d.canon, d.members = d.canon[:0], d.members[:0]
 	d.canonical(1)

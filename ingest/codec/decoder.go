@@ -41,7 +41,7 @@ type Decoder struct {
 	digits    []byte // of the number scanned last
 	id        []byte
 	txn       record.Transaction // of Pack
-	borrow    bool               // operations are returned in scratch
+	borrow    bool               // operations are returned in scratch, and values as parts of the record
 }
 
 // opsKept bounds the scratch that outlives a record.

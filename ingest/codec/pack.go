@@ -12,12 +12,12 @@ import (
 // same errors, in a fraction of the time if the record is written as AppendJSON
 // writes it: no record.Transaction is made, and no string.
 func (d *Decoder) Pack(b []byte, c *packed.Chunk) error {
+	d.borrow = true
+	defer func() { d.borrow = false }()
 	if len(b) <= d.opt.SizeMax && d.packCanonical(b, c) {
 		return nil
 	}
-	d.borrow = true
 	err := d.Decode(b, &d.txn)
-	d.borrow = false
 	if err == nil {
 		c.Add(&d.txn)
 	}

@@ -111,7 +111,7 @@ type row struct {
 	// What the next statement is likely to name: the row that followed it in the last one, and what that returned or
 	// made of it, by number.
 	after, seen int32
-	named       string // the key in quotes, and a colon, as a statement names it
+	quoted      string // the key, as a statement names it
 }
 
 // version is one content of a row.
@@ -478,19 +478,24 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 	last, rows, seen := &of.before, h.rows[:0], h.seen[:0]
 	if op.Kind == record.PredicateRead {
 		st.isKnown = true
+		before := int32(0)
 		for rest := op.Value.Inside(record.KindObject); !rest.Ended(); {
-			if r := of.likely(last); r != nil && r.seen != 0 && rest.Is(r.named, of.versions[r.seen].value.Text) {
-				last = r
-			} else {
-				key, v := rest.Member()
-				if last = h.named(of, last, key); last == nil {
-					return nil, noRow(op, key)
-				}
+			var key record.Value
+			if last, key = h.named(of, last, &rest); last == nil {
+				return nil, noRow(op, key)
+			}
+			switch {
+			case last.seen != 0 && rest.Is(of.versions[last.seen].value.Text):
+			case before != 0 && rest.Is(of.versions[before].value.Text):
+				last.seen = before
+			default:
+				v := rest.Element()
 				if v.Kind != record.KindObject {
-					return nil, fmt.Errorf("of the row %q there is %.100s, which is no object with columns", key, v)
+					return nil, fmt.Errorf("of the row %q there is %.100s, which is no object with columns", last.key, v)
 				}
 				last.seen = h.content(of, v).number
 			}
+			before = last.seen
 			rows = append(rows, last.number)
 			seen = append(seen, last.seen)
 		}
@@ -515,16 +520,9 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 	}
 	st.set = h.content(of, set)
 	for rest := hit.Inside(record.KindList); !rest.Ended(); {
-		if r := of.likely(last); r != nil && rest.Is(r.named[:len(r.named)-1], "") {
-			last = r
-		} else {
-			e := rest.Element()
-			if e.Kind != record.KindString {
-				return nil, fmt.Errorf("the rows that were hit are named by texts, not by %.100s", e)
-			}
-			if last = h.named(of, last, e.Text); last == nil {
-				return nil, noRow(op, e.Text)
-			}
+		var key record.Value
+		if last, key = h.named(of, last, &rest); last == nil {
+			return nil, noRow(op, key)
 		}
 		last.seen = st.set.num()
 		rows = append(rows, last.number)
@@ -535,29 +533,36 @@ func (h *History) statement(op *record.Op) (*statement, error) {
 	return st, nil
 }
 
-func noRow(op *record.Op, key string) error {
-	return fmt.Errorf("the row %q is none of table %q: their keys begin with %q", key, op.Key, op.Key+":")
-}
-
-// likely is the row that a statement names after another one, if it is as the one before; nil: there is none.
-func (t *table) likely(last *row) *row {
-	if len(t.rows) == 0 {
-		return nil
+func noRow(op *record.Op, key record.Value) error {
+	if key.Kind != record.KindString {
+		return fmt.Errorf("the rows that were hit are named by texts, not by %.100s", key)
 	}
-	return t.rows[last.after]
+	return fmt.Errorf("the row %q is none of table %q: their keys begin with %q", key.Text, op.Key, op.Key+":")
 }
 
-// named is the row that a statement names after another one; nil: it is of no such table.
-func (h *History) named(of *table, last *row, key string) *row {
-	r := h.keys[key]
-	if r == nil && h.tableOf(key) == of {
-		r = h.meet(of, key)
+// skipMost is how many rows a statement is likely to leave out at once of those that the one before named.
+const skipMost = 3
+
+// named takes the row that a statement names after another one, or nil and what stands there.
+func (h *History) named(of *table, last *row, rest *record.Rest) (*row, record.Value) {
+	r := last
+	for i := 0; i <= skipMost && len(of.rows) > 0; i++ {
+		if r = of.rows[r.after]; rest.Is(r.quoted) {
+			return r, record.Value{}
+		}
+	}
+	key := rest.Element()
+	if key.Kind != record.KindString {
+		return nil, key
+	}
+	if r = h.keys[key.Text]; r == nil && h.tableOf(key.Text) == of {
+		r = h.meet(of, key.Text)
 	}
 	if r == nil || r.of != of {
-		return nil
+		return nil, key
 	}
 	last.after = r.number
-	return r
+	return r, key
 }
 
 // content is a row's version; nil of null.
@@ -603,8 +608,8 @@ func (h *History) number(column string) int {
 func (h *History) meet(of *table, key string) *row {
 	r := h.keys[key]
 	if r == nil {
-		named := string(append(record.AppendJSONString(nil, key), ':'))
-		r = &row{key: named[1 : len(named)-2], of: of, number: int32(len(of.rows)), named: named}
+		quoted := string(record.AppendJSONString(nil, key))
+		r = &row{key: quoted[1 : len(quoted)-1], of: of, number: int32(len(of.rows)), quoted: quoted}
 		if r.key != key {
 			r.key = h.kept(key)
 		}

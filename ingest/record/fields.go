@@ -11,7 +11,7 @@ import (
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		for rest := v.Inside(KindObject); !rest.Ended(); {
-			if !yield(rest.Member()) {
+			if name := rest.Element().Text; !yield(name, rest.Element()) {
 				return
 			}
 		}

@@ -16,21 +16,13 @@ func (v Value) Inside(is ValueKind) Rest {
 // Ended tells whether nothing is left.
 func (r *Rest) Ended() bool { return r.text == "" }
 
-// Element takes an element of a list.
+// Element takes an element of a list, or of a member first its name, then its value.
 func (r *Rest) Element() Value { return element(r.take(elementEnd(r.text))) }
 
-// Member takes a member of an object.
-func (r *Rest) Member() (name string, v Value) {
-	name = element(r.take(nameEnd(r.text))).Text
-	return name, r.Element()
-}
-
-// Is takes what is next if first and second are its canonical text: of a member its name in quotes with the colon, and
-// its value. It compares texts, and takes none apart.
-func (r *Rest) Is(first, second string) bool {
-	n := len(first) + len(second)
-	if len(r.text) < n || r.text[:len(first)] != first || r.text[len(first):n] != second ||
-		n < len(r.text) && r.text[n] != ',' {
+// Is takes what Element would, if that is its canonical text.
+func (r *Rest) Is(text string) bool {
+	n := len(text)
+	if len(r.text) < n || r.text[:n] != text || n < len(r.text) && r.text[n] != ',' && r.text[n] != ':' {
 		return false
 	}
 	r.take(n)
