@@ -175,7 +175,9 @@ func (p *loader) surveyOnce() int {
 	p.sortByTime(p.heads)
 	last := make([]uint32, p.keyBound()) // by key: its last block so far, from 1
 	prev := make([]uint32, len(p.heads)) // by block: the one before of its key, from 1
-	dom := make([]bool, len(p.heads))    // by block: it comes after all before it
+	// below says, by block, which of those before it of its key it is known to follow: bit i stands for the one i+1
+	// before it. What precedes one of these follows from its edges.
+	below := make([]uint32, len(p.heads))
 	for n, h := range p.heads {
 		if p.Budget.Use(1); p.Budget.Stopped() || !p.Budget.Roomy() {
 			break
@@ -185,15 +187,11 @@ func (p *loader) surveyOnce() int {
 		if p.blocks.unread(h) {
 			continue
 		}
-		latest := prev[n] > 0
-		for i, left := prev[n], surveyed; i > 0 && left > 0; i, left = prev[i-1], left-1 {
-			if p.orders.foresee(p.heads[i-1], h) != isBefore {
-				latest = false
-			} else if dom[i-1] {
-				break
+		for i, d := prev[n], 0; i > 0 && d < surveyed; i, d = prev[i-1], d+1 {
+			if below[n]>>d&1 == 0 && p.orders.foresee(p.heads[i-1], h) == isBefore {
+				below[n] |= 1<<d | below[i-1]<<(d+1)
 			}
 		}
-		dom[n] = latest
 	}
 	topo := p.layers()
 	if len(topo) < p.g.Nodes() {
