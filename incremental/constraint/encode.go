@@ -37,11 +37,11 @@ type problem struct {
 	at []int32
 
 	vars   []variable
-	pairs  []pairID       // those that are stated, ascending: the first variables
-	in     map[slot]int   // variable
-	after  map[slot]int   // of the read at hand: variable, by the first writer of a block
-	later  []vid          // of the read at hand: see writers.beside
-	means  [][]graph.Edge // by literal
+	pairs  []pairID     // those that are stated, ascending: the first variables
+	in     map[slot]int // variable
+	after  map[slot]int // of the read at hand: variable, by the first writer of a block
+	later  []vid        // of the read at hand: see writers.beside
+	sides  []graph.Edge // see edges
 	clause [][]sat.Lit
 	theory *acyclic.Theory
 }
@@ -61,34 +61,25 @@ type variable struct {
 	pair   pairID
 	choice choiceID // whose candidate v is, or whose reader follows
 	v      vid
-	slot   slot  // the uncertain transaction
-	time   int32 // decided in this order
+	slot   slot         // the uncertain transaction
+	time   int32        // decided in this order
+	means  []graph.Edge // if it is true, and no pair's
 }
 
 func (q *problem) newVar(v variable) int {
 	q.vars = append(q.vars, v)
-	q.means = append(q.means, nil, nil)
 	return len(q.vars) - 1
 }
 
 // contract states the problem of the given pairs and choices.
 func (p *solver) contract(pairs []pairID, choices []choiceID) *problem {
 	q := &problem{p: p, in: map[slot]int{}, after: map[slot]int{}}
-	q.vars, q.means = make([]variable, 0, len(pairs)), make([][]graph.Edge, 0, 2*len(pairs))
-	arena := make([]graph.Edge, 0, 4*len(pairs)) // what they mean, where there is room
+	q.vars = make([]variable, 0, len(pairs))
 	for _, id := range pairs {
 		if !p.Budget.Take(statedSteps / 2) { // whoever asked looks whether the problem is all
 			break
 		}
-		pr := &p.subjects.pairs[id]
-		v := q.newVar(variable{kind: pairVar, pair: id})
-		for l, ab := range [2][2]vid{{pr.a, pr.b}, {pr.b, pr.a}} {
-			from := len(arena)
-			arena = p.appendSides(arena, ab[0], ab[1])
-			some := slices.DeleteFunc(arena[from:], p.forgotten)
-			arena = arena[:from+len(some)]
-			q.means[2*v+l] = some[:len(some):len(some)] // positive literals are even
-		}
+		q.newVar(variable{kind: pairVar, pair: id})
 	}
 	q.pairs = pairs[:len(q.vars)]
 	for _, ci := range choices {
@@ -120,7 +111,7 @@ func (q *problem) choice(ci choiceID) {
 		x := q.newVar(variable{kind: candVar, choice: ci, v: v})
 		some = append(some, sat.Pos(x))
 		if ver := p.tab.At(v); ver.Kind == version.Written {
-			q.mean(sat.Pos(x), graph.Edge{From: p.commit(ver.Writer), To: p.start(c.reader), Key: c.key, Type: verdict.WR,
+			q.mean(x, graph.Edge{From: p.commit(ver.Writer), To: p.start(c.reader), Key: c.key, Type: verdict.WR,
 				Why: verdict.ByCase})
 			if p.subjects.maybe[ver.Writer] == mayBeIn {
 				q.clause = append(q.clause, []sat.Lit{sat.Neg(x), sat.Pos(q.inHistory(ver.Writer))})
@@ -147,10 +138,28 @@ func (q *problem) exclusions() {
 	}
 }
 
-func (q *problem) mean(l sat.Lit, e graph.Edge) {
+// mean adds an edge to what variable x stands for.
+func (q *problem) mean(x int, e graph.Edge) {
 	if !q.p.forgotten(e) {
-		q.means[l] = append(q.means[l], e)
+		q.vars[x].means = append(q.vars[x].means, e)
 	}
+}
+
+// edges are what l stands for. Good until the next call.
+func (q *problem) edges(l sat.Lit) []graph.Edge {
+	v := &q.vars[l.Var()]
+	if v.kind != pairVar {
+		if l.Positive() {
+			return v.means
+		}
+		return nil
+	}
+	before, b := q.p.subjects.pairs[v.pair].a, q.p.subjects.pairs[v.pair].b
+	if !l.Positive() {
+		before, b = b, before
+	}
+	q.sides = slices.DeleteFunc(q.p.appendSides(q.sides[:0], before, b), q.p.forgotten)
+	return q.sides
 }
 
 func (q *problem) inHistory(s slot) int {
@@ -172,7 +181,7 @@ func (q *problem) overwriters(ci choiceID, x int, v vid) {
 	ver := p.tab.At(v)
 	if ver.Next != version.None {
 		if n := p.writer(ver.Next); n != c.reader {
-			q.mean(sat.Pos(x), p.antiDependency(c.reader, n, c.key))
+			q.mean(x, p.antiDependency(c.reader, n, c.key))
 		}
 		return
 	}
@@ -185,7 +194,7 @@ func (q *problem) overwriters(ci choiceID, x int, v vid) {
 	for _, b := range q.later {
 		w := p.writer(b)
 		if b != a && (first || !p.tab.First(b) && p.reach.Reaches(p.writing(ver.Writer), p.commit(w))) {
-			q.mean(sat.Pos(x), p.antiDependency(c.reader, w, c.key))
+			q.mean(x, p.antiDependency(c.reader, w, c.key))
 		}
 	}
 	if a == version.None {
@@ -211,7 +220,7 @@ func (q *problem) follows(ci choiceID, w slot) int {
 	if !ok {
 		z = q.newVar(variable{kind: followsVar, choice: ci})
 		q.after[w] = z
-		q.mean(sat.Pos(z), q.p.antiDependency(q.p.subjects.choices[ci].reader, w, q.p.subjects.choices[ci].key))
+		q.mean(z, q.p.antiDependency(q.p.subjects.choices[ci].reader, w, q.p.subjects.choices[ci].key))
 	}
 	return z
 }
@@ -230,16 +239,14 @@ func (q *problem) placeOf(n node) int32 { return q.theory.Pos(q.index(n)) }
 // contractGraph makes the contracted graph and the theory.
 func (q *problem) contractGraph() {
 	p := q.p
-	arcs := 0
-	for _, es := range q.means {
-		arcs += len(es)
-	}
-	q.nodes = make([]node, 0, 2*(arcs+len(q.vars)))
-	for _, es := range q.means {
-		for _, e := range es {
+	lits := sat.Lit(2 * len(q.vars))
+	q.nodes = make([]node, 0, 4*lits)
+	for l := range lits {
+		for _, e := range q.edges(l) {
 			q.nodes = append(q.nodes, e.From, e.To)
 		}
 	}
+	arcs := len(q.nodes) / 2
 	for _, v := range q.vars { // the nodes by which schedule orders them
 		switch v.kind {
 		case candVar:
@@ -251,12 +258,12 @@ func (q *problem) contractGraph() {
 	}
 	q.sortNodes()
 	fixed, extra := q.fixed()
-	q.theory = acyclic.New(p.priorities(q.nodes, extra), fixed, 2*len(q.vars))
+	q.theory = acyclic.New(p.priorities(q.nodes, extra), fixed, int(lits))
 	q.schedule()
 	q.theory.Expect(arcs)
-	for l, es := range q.means {
-		for _, e := range es {
-			q.theory.Means(sat.Lit(l), acyclic.Arc{From: q.index(e.From), To: q.index(e.To)})
+	for l := range lits {
+		for _, e := range q.edges(l) {
+			q.theory.Means(l, acyclic.Arc{From: q.index(e.From), To: q.index(e.To)})
 		}
 	}
 }
@@ -333,11 +340,8 @@ func (q *problem) whole() iter.Seq[acyclic.Arc] {
 
 // edge is the edge that literal l stands for by arc a.
 func (q *problem) edge(l sat.Lit, a acyclic.Arc) graph.Edge {
-	i := slices.IndexFunc(q.means[l], func(e graph.Edge) bool {
-		return q.index(e.From) == a.From &&
-			q.index(e.To) == a.To
-	})
-	return q.means[l][i]
+	all := q.edges(l)
+	return all[slices.IndexFunc(all, func(e graph.Edge) bool { return q.index(e.From) == a.From && q.index(e.To) == a.To })]
 }
 
 // schedule numbers the variables in the order in which they are to be decided,
@@ -409,13 +413,11 @@ func (q *problem) likelier(c *choice, v, u vid) bool {
 func (q *problem) renumber(order []int) {
 	to := make([]int, len(order))
 	vars := make([]variable, len(order))
-	means := make([][]graph.Edge, 2*len(order))
 	for i, old := range order {
 		to[old] = i
 		vars[i] = q.vars[old]
-		means[sat.Pos(i)], means[sat.Neg(i)] = q.means[sat.Pos(old)], q.means[sat.Neg(old)]
 	}
-	q.vars, q.means = vars, means
+	q.vars = vars
 	for _, c := range q.clause {
 		for k, l := range c {
 			n := sat.Pos(to[l.Var()])

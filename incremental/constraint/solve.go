@@ -159,7 +159,7 @@ func (p *solver) keep(q *problem, solver *sat.Solver, pairs []pairID, choices []
 			p.solved.read[v.choice] = v.v
 			fallthrough
 		case v.kind == followsVar:
-			p.solved.edgesOfChoices = append(p.solved.edgesOfChoices, q.means[sat.Pos(i)]...)
+			p.solved.edgesOfChoices = append(p.solved.edgesOfChoices, v.means...)
 		}
 	}
 	p.keepPairs(pairs)
