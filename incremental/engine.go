@@ -493,6 +493,9 @@ func (e *Engine) closeOnline() {
 // stream would come; without, in bulk.
 func (e *Engine) closeBatch() {
 	e.h.closed = true
+	if len(e.h.lists) == 0 {
+		e.h.slots = nil // no value is looked up any more
+	}
 	e.r.findAmbiguities()
 	timed := e.opt.Clock != record.ClockIgnore && e.h.timed > 0
 	e.g.open(timed)

@@ -116,8 +116,8 @@ type otherWriters struct {
 	inter   ordinal // the first transaction that overwrote it itself, or none
 	inter2  ordinal // and of another one
 	aborted verdict.TxnID
-	since   int64         // no attempt of the same ended earlier, by any clock
 	maker   verdict.TxnID // the first of all these that made it
+	since   int64         // no attempt of the same as aborted ended earlier, by any clock
 }
 
 // member is a transaction that writes a value, or waits for its writer, and the next one to have come, in a ring:

@@ -115,11 +115,12 @@ func TestCandidatesAreSorted(t *testing.T) {
 			for i := range txns {
 				e.Step(&txns[i], int64(i))
 			}
+			k := e.h.keyNumber("x")
+			zero := e.h.cellOf(k, record.Int(0))
 			if r := e.Close()[0]; r.Outcome != verdict.Satisfied {
 				t.Fatalf("%v: %+v", r.Outcome, r.Violations)
 			}
-			k := e.h.keyNumber("x")
-			cands := e.g.candidates(ordinal(uint32(len(txns)-1)), e.h.cellOf(k, record.Int(0)))
+			cands := e.g.candidates(ordinal(uint32(len(txns)-1)), zero)
 			if len(cands) != len(txns) || cands[0] != e.g.initialVersion(k) {
 				t.Fatalf("%d candidates, first %d", len(cands), cands[0])
 			}
