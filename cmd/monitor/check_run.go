@@ -25,7 +25,7 @@ import (
 // gcPercent and gcRoom let the heap grow by so much more than what lives, in percent and bytes, before it is
 // collected. A history stays in memory from its decoding to the verdict, so that collecting often finds little.
 const (
-	gcPercent = 50
+	gcPercent = 25
 	gcRoom    = 32 << 20
 )
 
