@@ -247,27 +247,31 @@ func (w *walk) explain(st *statement) (added int) {
 // that it returned or hit, from one on and around, each with its place, then with -1 others that match.
 func (w *walk) lacks(st *statement, from int) iter.Seq2[int, *row] {
 	return func(yield func(int, *row) bool) {
-		found, t := 0, w.tables[st.of.number]
-		var last *version
-		var matched bool
+		found, t, of := 0, w.tables[st.of.number], st.of
+		last, matched, first := int32(0), false, from%max(1, len(st.rows))
 		t.mark++
 		for n := range st.rows {
-			n = (from + n) % len(st.rows)
-			r := st.row(n)
-			t.named[r.number] = t.mark
-			v := w.holds(r)
-			if v != last {
-				last, matched = v, v.matched(st.where)
+			if n += first; n >= len(st.rows) {
+				n -= len(st.rows)
 			}
-			if matched && st.sees(n, v) {
-				found += int(r.sign & 1)
-			} else if r.sign != 0 && !yield(n, r) {
+			r := st.rows[n]
+			t.named[r] = t.mark
+			holds := t.held[r]
+			if len(w.own) > 0 {
+				holds = w.holds(of.rows[r]).num()
+			}
+			if holds != last {
+				last, matched = holds, of.versions[holds].matched(st.where)
+			}
+			if matched && (st.seen == nil || st.seen[n] == holds || st.sees(n, of.versions[holds])) {
+				found += int(of.signs[r] & 1)
+			} else if of.signs[r] != 0 && !yield(n, of.rows[r]) {
 				return
 			}
 		}
 		if mark := t.mark; w.count(st.of, st.where) != found {
 			for r := range w.matching(st.of, st.where) {
-				if t.named[r.number] != mark && r.sign != 0 && !yield(-1, r) {
+				if t.named[r.number] != mark && r.sign() != 0 && !yield(-1, r) {
 					return
 				}
 			}

@@ -79,10 +79,11 @@ func (u Unasked) Any() bool { return u.Txn != nil || u.Key != nil }
 // table are the rows that predicates of it are about.
 type table struct {
 	number   int
-	partly   bool   // somebody unseen may have written rows of it, or some are there at first
-	isShown  bool   // a row was written or read by its key, so that all columns are known
-	rows     []*row // in the order in which they are met
-	before   row    // stands before the first that a statement found
+	partly   bool     // somebody unseen may have written rows of it, or some are there at first
+	isShown  bool     // a row was written or read by its key, so that all columns are known
+	rows     []*row   // in the order in which they are met
+	signs    []uint64 // of each: tells it from others; 0: what is read of it is left out
+	before   row      // stands before the first that a statement found
 	columns  map[string]bool
 	contents map[string]*version   // that its rows hold or were seen with
 	versions []*version            // the same by number; the first is nil, of rows that are not there
@@ -101,7 +102,6 @@ type row struct {
 	key       string
 	of        *table
 	number    int32
-	sign      uint64    // tells it from others; 0: what is read of it is left out
 	shape     *[]string // the columns of all versions, if these are the same
 	mixed     bool
 	writes    int  // operations that write it
@@ -113,6 +113,8 @@ type row struct {
 	after, seen int32
 	quoted      string // the key, as a statement names it
 }
+
+func (r *row) sign() uint64 { return r.of.signs[r.number] }
 
 // version is one content of a row.
 type version struct {
@@ -261,13 +263,13 @@ func (st *statement) signIt() {
 		for n := range st.rows {
 			r, seen := st.row(n), st.saw(n)
 			st.isPart = st.isPart || r.mixed || r.shape != seen.shape
-			st.sum += r.sign * seen.sign()
+			st.sum += r.sign() * seen.sign()
 		}
 		return
 	}
 	for n := range st.rows {
 		st.isPart = st.isPart || st.saw(n) != nil
-		st.sum += st.row(n).sign
+		st.sum += st.of.signs[st.rows[n]]
 	}
 }
 
@@ -613,11 +615,12 @@ func (h *History) meet(of *table, key string) *row {
 		if r.key != key {
 			r.key = h.kept(key)
 		}
-		if !h.unasked.key(key) {
-			r.sign = sign(uint64(of.number)<<32 + uint64(r.number))
+		signed := sign(uint64(of.number)<<32 + uint64(r.number))
+		if h.unasked.key(key) {
+			signed = 0
 		}
 		h.keys[r.key] = r
-		of.rows = append(of.rows, r)
+		of.rows, of.signs = append(of.rows, r), append(of.signs, signed)
 	}
 	return r
 }

@@ -508,7 +508,7 @@ func (st *statement) meets(n int, v *version) bool { return v.matched(st.where) 
 
 // found tells whether a version of a row is what all that a transaction did found of it.
 func (s *search) found(t int32, r *row, v *version) bool {
-	if s.txns[t].isUnasked || r.sign == 0 {
+	if s.txns[t].isUnasked || r.sign() == 0 {
 		return true
 	}
 	for i := range s.h.acts[t] {
@@ -646,7 +646,7 @@ func (s *search) lack(t int32) (lacks *row) {
 		switch a := &acts[i]; {
 		case a.statement != nil:
 			lacks = s.lackOf(t, a.statement)
-		case !a.isWrite && a.row.sign != 0 && s.w.holds(a.row) != a.made:
+		case !a.isWrite && a.row.sign() != 0 && s.w.holds(a.row) != a.made:
 			lacks = a.row
 		}
 		if lacks != nil {
@@ -742,7 +742,7 @@ func (s *search) takesFrom(a *act, m *makes, made []*version, mark int32) bool {
 	t.mark++
 	for n, r := range st.rows {
 		t.named[r] = t.mark
-		if p.made[r] == mark && p.as[r] != held[r] && st.of.rows[r].sign != 0 &&
+		if p.made[r] == mark && p.as[r] != held[r] && st.of.signs[r] != 0 &&
 			!st.meets(n, versions[p.as[r]]) && st.meets(n, versions[held[r]]) {
 			return true
 		}
@@ -752,7 +752,7 @@ func (s *search) takesFrom(a *act, m *makes, made []*version, mark int32) bool {
 	}
 	s.work += len(m.rows)
 	for n, r := range m.rows {
-		if t.named[r] != t.mark && st.of.rows[r].sign != 0 &&
+		if t.named[r] != t.mark && st.of.signs[r] != 0 &&
 			versions[m.as(n)].matched(st.where) && !versions[held[r]].matched(st.where) {
 			return true
 		}
@@ -810,7 +810,7 @@ func (s *search) do(t int32) {
 func (s *search) put(of *table, r, version int32) int32 {
 	n := s.w.tables[of.number]
 	held := n.held[r]
-	s.what += of.rows[r].sign * (of.versions[version].sign() - of.versions[held].sign())
+	s.what += of.signs[r] * (of.versions[version].sign() - of.versions[held].sign())
 	n.put(r, version)
 	return held
 }

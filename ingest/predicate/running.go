@@ -260,7 +260,7 @@ func (w *walk) explains(acts []act) bool {
 			for range w.lacks(st, 0) {
 				return false
 			}
-		} else if a := &acts[i]; !a.isWrite && a.row.sign != 0 && w.holds(a.row) != a.made {
+		} else if a := &acts[i]; !a.isWrite && a.row.sign() != 0 && w.holds(a.row) != a.made {
 			return false
 		}
 		if i+1 < len(acts) {

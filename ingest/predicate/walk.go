@@ -88,7 +88,7 @@ func (w *walk) sum(st *statement) (sum uint64) {
 			if isRead {
 				times *= v.sign()
 			}
-			sum += r.sign * times
+			sum += r.sign() * times
 		}
 	}
 	for r, v := range w.own {
@@ -157,7 +157,7 @@ func (w *walk) count(t *table, p *condition) (count int) {
 		count += int(s.asked)
 	}
 	for r, v := range w.own {
-		if r.of == t && r.sign != 0 {
+		if r.of == t && r.sign() != 0 {
 			if w.held(r).matched(p) {
 				count--
 			}
@@ -174,7 +174,7 @@ func (w *walk) put(r *row, v *version) { w.tables[r.of.number].put(r.number, v.n
 
 // put makes a row hold a version.
 func (n *now) put(row, version int32) {
-	old, sign := n.held[row], n.of.rows[row].sign
+	old, sign := n.held[row], n.of.signs[row]
 	if old == version {
 		return
 	}
