@@ -10,24 +10,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// describe writes a section for a command and for each below it: what it is for, its usage and examples.
+// describe writes a row for a command and for each below it: how it is called, and what it is for.
 func describe(out *strings.Builder, cmd *cobra.Command) {
 	if cmd.Hidden || !cmd.IsAvailableCommand() && !cmd.HasSubCommands() {
 		return
 	}
-	if cmd.HasParent() {
-		fmt.Fprintf(out, "## %s\n\n%s.\n\n", cmd.CommandPath(), cmd.Short)
+	if cmd.Runnable() && cmd.HasParent() {
+		fmt.Fprintf(out, "| `%s` | %s |\n", strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.Short)
 	}
-	out.WriteString("```\n")
-	if cmd.Runnable() {
-		out.WriteString("usage: " + cmd.UseLine() + "\n")
-	} else {
-		out.WriteString("usage: " + cmd.CommandPath() + " COMMAND\n")
-	}
-	if cmd.Example != "" {
-		out.WriteString("\n" + cmd.Example + "\n")
-	}
-	out.WriteString("```\n\n")
 	for _, c := range cmd.Commands() {
 		describe(out, c)
 	}
@@ -40,11 +30,13 @@ func TestCommandsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Commands
 
-What every command of the monitor is for, and how it is called. ` + "`monitor check --help`" + ` and the like, and the pages of
-the manual (` + "`man monitor-check`" + `), say all of it, with every flag; of the keys of ` + "`run`" + ` [configuration](configuration.md)
+What every command is for. ` + "`monitor check --help`" + ` and the like, and the pages of the manual
+(` + "`man monitor-check`" + `), have examples and every flag; of the keys of ` + "`run`" + ` [configuration](configuration.md)
 does. Exit status of all: 0 satisfied or done, 1 violated, 2 unusable input, flags or configuration, 3 undecided, 4 the
 environment failed. The tests of cmd/monitor write this page (make docs).
 
+| command | what for |
+| --- | --- |
 `)
 	describe(&b, newRoot())
 	want := strings.TrimRight(b.String(), "\n") + "\n"
