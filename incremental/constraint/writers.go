@@ -169,70 +169,29 @@ const behindSteps = 8
 
 // narrow drops the candidates of a choice that the graph excludes, and leaves
 // the writers of the key that precede the reader in p.scratch. Cost: per line
-// of writers a binary search, per candidate concurrent with the reader a
-// reachability question for each of those.
+// of writers a binary search, per candidate at most a reachability question for
+// each of those.
 func (p *writers) narrow(c *choice) {
 	p.scratch = p.behind(c.key, c.reader, p.scratch[:0])
 	p.Budget.Use(behindSteps*len(p.byLine[c.key]) + len(c.cands))
 	var kept []vid
 	dropped := false
-	drop := func(i int) {
-		if dropped {
-			return
-		}
-		dropped = true
-		if c.own {
-			kept = c.cands[:i]
-		} else {
-			kept = append(make([]vid, 0, len(c.cands)-1), c.cands[:i]...)
-		}
-	}
-	try := func(i int) {
-		v := c.cands[i]
-		if _, out := p.excluded(v, c.reader, p.scratch); out {
-			drop(i)
-		} else if dropped {
+	for i, v := range c.cands {
+		_, out := p.excluded(v, c.reader, p.scratch)
+		switch {
+		case !out && dropped:
 			kept = append(kept, v)
+		case out && !dropped:
+			dropped = true
+			if c.own {
+				kept = c.cands[:i]
+			} else {
+				kept = append(make([]vid, 0, len(c.cands)-1), c.cands[:i]...)
+			}
 		}
-	}
-	if len(c.cands) <= 16 {
-		for i := range c.cands {
-			try(i)
-		}
-	} else {
-		p.eachLine(c, drop, try)
 	}
 	if dropped {
 		p.subjects.candidates -= len(c.cands) - len(kept)
 		c.cands, c.own = kept, true
-	}
-}
-
-// eachLine calls try for the candidates that may be left by their line alone
-// and drop for the others: of a line, those concurrent with the reader and the
-// last one before it.
-func (p *writers) eachLine(c *choice, drop, try func(i int)) {
-	start := p.start(c.reader)
-	for a := 0; a < len(c.cands); {
-		if p.tab.At(c.cands[a]).Kind != version.Written {
-			try(a)
-			a++
-			continue
-		}
-		line := p.line(c.cands[a])
-		b := a + 1
-		for b < len(c.cands) && p.line(c.cands[b]) == line {
-			b++
-		}
-		before := sort.Search(b-a, func(i int) bool { return !p.reach.Reaches(p.commit(p.writer(c.cands[a+i])), start) })
-		after := sort.Search(b-a, func(i int) bool { return p.reach.Reaches(start, p.commit(p.writer(c.cands[a+i]))) })
-		for i := a; i < b; i++ {
-			if i < a+before-1 || i >= a+after {
-				drop(i)
-			} else {
-				try(i)
-			}
-		}
-		a = b
 	}
 }
