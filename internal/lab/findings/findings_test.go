@@ -496,7 +496,7 @@ func documented(t *testing.T, text string) string {
 	}
 	all := found(t)
 	var table strings.Builder
-	table.WriteString("| finding | topology | isolation | promised | held | anomalies by the weakest level they break, and when the first of it was told |\n| --- | --- | --- | --- | --- | --- |\n")
+	table.WriteString("| finding | topology | isolation | promised | held | anomalies by the weakest level they break |\n| --- | --- | --- | --- | --- | --- |\n")
 	version := map[string]bool{}
 	for _, top := range topologies {
 		for _, s := range top.cases {
@@ -517,7 +517,7 @@ func documented(t *testing.T, text string) string {
 				isolation += ", `" + f.Settings + "`"
 			}
 			kept := "kept"
-			of, first := map[string][]string{}, map[string]float64{} // by the weakest level that each breaks
+			of := map[string][]string{} // by the weakest level that each breaks
 			for i, s := range f.Seen {
 				if implies(f.Promised, s.Breaks) {
 					kept = "**broken**"
@@ -531,15 +531,12 @@ func documented(t *testing.T, text string) string {
 						weakest = later.Breaks
 					}
 				}
-				if of[weakest] == nil {
-					first[weakest] = s.Seconds
-				}
 				of[weakest] = append(of[weakest], s.Name)
 			}
 			var anomalies []string
 			for _, l := range name.Ordered() {
 				if names := of[l.String()]; names != nil {
-					anomalies = append(anomalies, fmt.Sprintf("**%v** after %.0f s: %s", l, first[l.String()], strings.Join(names, ", ")))
+					anomalies = append(anomalies, fmt.Sprintf("**%v**: %s", l, strings.Join(names, ", ")))
 				}
 			}
 			if f.Promised == "" {
