@@ -61,13 +61,17 @@ type tapped struct {
 }
 
 func (t *tapped) Write(b []byte) (int, error) {
-	t.listener.FromClient(b)
+	if wait := t.listener.FromClient(b); wait != nil {
+		wait()
+	}
 	return t.Conn.Write(b)
 }
 
 func (t *tapped) Read(b []byte) (int, error) {
 	n, err := t.Conn.Read(b)
-	t.listener.FromServer(b[:n])
+	if wait := t.listener.FromServer(b[:n]); wait != nil {
+		wait()
+	}
 	return n, err
 }
 
