@@ -48,29 +48,29 @@ type span struct{ from, to int }
 // t3 reads a key from t1 and another writer t2 of it is visible to that read, t2
 // commits before t1. Sessions, and that writers commit before who reads from
 // them, have to be in the order as well; g1 asks for no more than that.
-func (r *replay) commits(level verdict.Level, sources []verdict.Source) *Error {
-	c := newCommitOrder(r, level)
+func (r *replay) commits(level verdict.Level, sources []verdict.Source) (c *commitOrder, err *Error) {
+	c = newCommitOrder(r, level)
 	if err := c.choose(sources); err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.resolve(); err != nil {
-		return r.contradicted(err)
+		return nil, r.contradicted(err)
 	}
 	if err := r.contradicted(nil); err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.allUsed(sources); err != nil {
-		return err
+		return nil, err
 	}
 	switch level {
 	case verdict.RC:
-		return c.everyone((*commitOrder).monotonic)
+		err = c.everyone((*commitOrder).monotonic)
 	case verdict.RA:
-		return c.atomicSessions()
+		err = c.atomicSessions()
 	case verdict.CC:
-		return c.causal()
+		err = c.causal()
 	}
-	return nil
+	return c, err
 }
 
 func newCommitOrder(r *replay, level verdict.Level) *commitOrder {

@@ -218,6 +218,7 @@ func (q *Question) decide(h *report.History, tell func(report.Result, verdict.Le
 		plan = slices.DeleteFunc(plan, func(w *work) bool {
 			begins := w.goOn == nil
 			if begins {
+				q.restart(w)
 				w.levels = slices.DeleteFunc(slices.Clone(w.levels), func(l verdict.Level) bool { return !q.isOpen(l) })
 				q.begin(w, func() { err = cmp.Or(err, q.round(w, h, tell)) })
 			}
@@ -265,6 +266,7 @@ func (q *Question) plan() []*work {
 		plan = append(plan, &work{levels: []verdict.Level{l}})
 	}
 	var weak, last []verdict.Level
+	levels := verdict.Levels() // the weakest first
 	var lin []*work
 	ordered := false
 	for _, l := range q.Levels {
@@ -290,8 +292,15 @@ func (q *Question) plan() []*work {
 		plan = append(plan, &work{levels: last})
 	}
 	if len(weak) > 0 {
-		if q.items == nil { // else it takes all that predicates say
-			plan = slices.Insert(plan, 0, &work{levels: weak, choices: quickProposals * q.Records.Len()})
+		short := quickProposals * q.Records.Len()
+		switch {
+		case q.items == nil:
+			plan = slices.Insert(plan, 0, &work{levels: weak, choices: short})
+		case !q.proves(): // each asks for its own of what predicates say, which is least where most is seen
+			slices.SortFunc(weak, func(a, b verdict.Level) int { return slices.Index(levels, b) - slices.Index(levels, a) })
+			for _, l := range weak {
+				plan = append(plan, &work{levels: []verdict.Level{l}, choices: short})
+			}
 		}
 		if !ordered {
 			plan = append(plan, &work{levels: []verdict.Level{verdict.SI}, choices: -1, aux: true})
@@ -454,8 +463,12 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	for _, v := range results {
 		if q.All && (q.items == nil || !q.items.Supposed) && v.Level == verdict.CC && v.Outcome != verdict.Satisfied {
 			q.Phase("judging the session guarantees")
+			found, of := q.guarantees(e)
+			if of != records {
+				find = lookup(of)
+			}
 			q.explainer.find = find
-			h.Guarantees = q.explainer.guarantees(e.Guarantees())
+			h.Guarantees = q.explainer.guarantees(found)
 		}
 	}
 	return nil
@@ -477,11 +490,18 @@ func (q *Question) suppose(results []verdict.Result, choices int) {
 	q.Phase("judging " + names(open) + " by the recorded writers")
 	supposed, unique := q.part(), true
 	supposed.Assume.UniqueValues = &unique
-	e, ok := supposed.feed(&work{levels: open, choices: choices})
-	if !ok {
-		return
+	var more []verdict.Result
+	for {
+		e, ok := supposed.feed(&work{levels: open, choices: choices})
+		if !ok {
+			return
+		}
+		if more = e.Close(); !supposed.unexplained(more) {
+			break
+		}
+		q.Records, q.isWhole = supposed.Records, supposed.isWhole
 	}
-	for _, v := range e.Close() {
+	for _, v := range more {
 		if i := slices.IndexFunc(results, func(r verdict.Result) bool { return r.Level == v.Level }); v.Outcome == verdict.Satisfied {
 			results[i] = v
 		}
