@@ -252,8 +252,8 @@ type Alerts struct {
 	Rate     Rate          `yaml:"rate"`
 	Severity Severities    `yaml:"severity"`
 	Silences []Silence     `yaml:"silences"`
-	// How long alerts stay in the store. Those of groups that are not resolved, and those that no receiver was told of
-	// yet, stay longer. 0: for ever.
+	// How long alerts stay in the store. Those that stand for groups which are not resolved, and those that no receiver
+	// was told of yet, stay longer. 0: for ever.
 	Retain time.Duration `yaml:"retain"`
 	// How many alerts stay in the store, the oldest going first, with the same exceptions. 0: as many as there are.
 	MaxAlerts int `yaml:"max_alerts"`

@@ -152,8 +152,8 @@ func TestSilenceInStore(t *testing.T) {
 	})
 }
 
-// TestRetention: alerts go from the store when they are old, and beyond max_alerts, but for
-// those of groups that are not over and those that a receiver is still to be told of.
+// TestRetention: alerts go from the store when they are old, and beyond max_alerts, but for those that stand for
+// groups which are not over and those that a receiver is still to be told of: what breaks for ever fills no disk.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -166,6 +166,7 @@ func TestRetention(t *testing.T) {
 		conf.Source.Stdin = &config.Stdin{}
 		conf.HTTP.Listen, conf.Alerts.Stdout = "", true
 		conf.Alerts.Retain, conf.Alerts.ResolveAfter = 60*minute, minute
+		conf.Alerts.MaxAlerts, conf.Alerts.Repeat = 5, 10*minute
 		st, out := badgerStore(t, path, time.Now), &stamped{}
 		x := startTelling(t, conf, st, out)
 		stored := func(id string) bool {
@@ -187,10 +188,26 @@ func TestRetention(t *testing.T) {
 			t.Errorf("after %v: old %v, young %v", conf.Alerts.Retain, stored("old"), stored("young"))
 		}
 		time.Sleep(180 * minute)
+		x.worker.judge(10_000)
+		time.Sleep(2 * minute)
 		x.found(t, "open")
 		time.Sleep(180 * minute)
 		if !stored("open") {
-			t.Error("an alert is dropped that is not over")
+			t.Error("an alert is dropped that stands for what is not over")
+		}
+		for i := range 15 {
+			x.found(t, fmt.Sprint("more ", i))
+		}
+		time.Sleep(2 * minute)
+		if !stored("more 1") {
+			t.Error("an alert is dropped that nobody was told of")
+		}
+		time.Sleep(20 * minute)
+		if n, err := st.Stats(t.Context()); err != nil || n.Alerts > int64(conf.Alerts.MaxAlerts)+1 {
+			t.Errorf("%d alerts are stored of one group that goes on, %v; %d may be", n.Alerts, err, conf.Alerts.MaxAlerts)
+		}
+		if !stored("open") || !stored("more 14") {
+			t.Errorf("what stands for the group is stored: %v, the last one: %v", stored("open"), stored("more 14"))
 		}
 		x.end()
 		if err := st.Close(); err != nil {

@@ -541,14 +541,15 @@ func (t *teller) ask(ctx context.Context, do func(*life.Life, int64) error) erro
 	return <-a.done
 }
 
-// expire drops old alerts from the store: not those of groups that are not over, nor
-// those that a receiver is still to be told of.
+// expire drops old alerts from the store: not those that a receiver is still to be told of, and of a group that is not
+// over not the one that stands for it, nor those so new that they may wait until it is told of again.
 func (t *teller) expire(ctx context.Context, now time.Time) {
 	limits := t.trouble.limits.Load()
 	e := store.Expiry{Before: math.MinInt64, Max: limits.MaxAlerts}
 	if limits.Retain > 0 {
 		e.Before = now.Add(-limits.Retain).UnixNano()
 	}
+	untold := now.Add(-limits.Repeat - 2*limits.Rate.Per).UnixNano()
 	var waiting map[string]bool
 	snapshot := t.Snapshot()
 	e.Keep = func(a store.Alert) bool {
@@ -563,7 +564,7 @@ func (t *teller) expire(ctx context.Context, now time.Time) {
 			return false
 		}
 		g, ok := snapshot.Of(x)
-		return ok && g.State != alerts.Resolved
+		return ok && g.State != alerts.Resolved && (g.Representative == a.ID || x.LastSeen >= untold)
 	}
 	n, err := t.keeper.Expire(ctx, e)
 	if n > 0 {
