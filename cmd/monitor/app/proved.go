@@ -35,6 +35,8 @@ type met struct {
 
 const metAtEnd = 1 << 30
 
+func (m met) atEnd() bool { return m.n > metAtEnd }
+
 func (m met) compare(other met) int {
 	return cmp.Or(cmp.Compare(m.entry, other.entry), cmp.Compare(m.n, other.n))
 }

@@ -176,7 +176,9 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		w.say(a, now)
 	}
 	a.Group = life.GroupOf(a)
-	w.tallies.with(m, v.Segment, a.ID, at)
+	if err := w.countWith(ctx, m, v.Segment, a.ID, at); err != nil {
+		return err
+	}
 	w.piece.add(a)
 	return nil
 }
@@ -271,7 +273,9 @@ func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Con
 	}
 	w.metrics.suspicions.WithLabelValues(w.db, "yes").Inc()
 	at := w.foundAt(v)
-	w.tallies.with(m, v.Segment, a.ID, at)
+	if err := w.countWith(ctx, m, v.Segment, a.ID, at); err != nil {
+		return err
+	}
 	if _, known, err := w.keeper.Alert(ctx, a.ID); known || err != nil {
 		return err
 	}
@@ -324,7 +328,7 @@ func (w *worker) tell(ctx context.Context, letters []store.DeadLetter, noted boo
 		return err
 	}
 	p, notes := w.piece, map[string][]byte{}
-	if len(p.found) == 0 && len(letters) == 0 && !noted {
+	if len(p.found) == 0 && len(letters) == 0 && !noted && !w.tallies.changed {
 		return nil
 	}
 	if w.piece = (piece{proving: p.proving}); noted {

@@ -31,6 +31,9 @@ type tally struct {
 	since   int64        // when that ended
 	n       int          // counted and not told yet
 	at      alerts.Place // of the last that was counted, From the first
+	// ended are those that were counted at the end of the input: no checkpoint has these, so that they are found again,
+	// at the end or before it, should the input go on. again are those that this run has found at the end.
+	ended, again int
 }
 
 // talliesPrefix and a history name what the store has of it, among the checkpoints.
@@ -44,10 +47,18 @@ func newTallies(born uint64) *tallies { return &tallies{born: born, kinds: map[t
 // tallyOf is the key of a kind.
 func tallyOf(kind string) toldKey { return toldHash("kind", kind) }
 
-// with has what is counted of the kind of a meeting from here on counted with an alert or suspicion, found there.
+// with has what is counted of the kind of a meeting from here on counted with an alert or suspicion, found there. What
+// was counted with another one has to be told, see addCounted. Kinds of segments long over go, as no more is found of
+// them; what the end of the input found stays, as it is found again.
 func (c *tallies) with(m meeting, segment uint64, id string, at alerts.Place) {
-	if m.compare(c.through) > 0 && len(c.kinds) < talliesMax {
-		c.kinds[tallyOf(m.kind)] = tally{segment: segment, id: id, since: at.Time}
+	if m.compare(c.through) <= 0 {
+		return
+	}
+	maps.DeleteFunc(c.kinds, func(_ toldKey, x tally) bool { return x.segment+1 < segment && x.n == 0 && !m.atEnd() })
+	if len(c.kinds) < talliesMax {
+		k := tallyOf(m.kind)
+		was := c.kinds[k]
+		c.kinds[k] = tally{segment: segment, id: id, since: at.Time, ended: was.ended, again: was.again}
 		c.through, c.changed = m.met, true
 	}
 }
@@ -55,11 +66,24 @@ func (c *tallies) with(m meeting, segment uint64, id string, at alerts.Place) {
 // add counts an anomaly that was met, unless it was counted before; false if there is nothing to count it with, so far
 // from it at most.
 func (c *tallies) add(m meeting, at alerts.Place, most time.Duration) bool {
-	if m.compare(c.through) <= 0 {
-		return true
-	}
 	k := tallyOf(m.kind)
 	x, ok := c.kinds[k]
+	switch {
+	case ok && m.atEnd():
+		if x.again++; x.again <= x.ended {
+			c.kinds[k] = x
+			return true
+		}
+		x.ended = x.again
+		c.kinds[k] = x
+	case m.compare(c.through) <= 0:
+		return true
+	case x.ended > 0:
+		x.ended--
+		c.kinds[k] = x
+		c.through, c.changed = m.met, true
+		return true
+	}
 	from, to := min(x.since, at.Time), max(x.since, at.Time)
 	if !ok || uint64(to)-uint64(from) > uint64(most) {
 		return false
@@ -93,10 +117,11 @@ func (c *tallies) append(b []byte) []byte {
 func (c *tallies) code(w *wire.Coder) {
 	w.Uints(&c.born, &c.through.entry)
 	wire.Number(w, &c.through.n)
-	codeByKey(w, c.kinds, talliesMax, 3, func(x *tally) {
+	codeByKey(w, c.kinds, talliesMax, 4, func(x *tally) {
 		w.Uints(&x.segment)
 		w.Texts(&x.id)
 		w.Ints(&x.since)
+		wire.Number(w, &x.ended)
 	})
 }
 
@@ -118,14 +143,23 @@ func (w *worker) another(v *stream.Violation, m meeting, most time.Duration) boo
 	return true
 }
 
+// countWith is tallies.with.
+func (w *worker) countWith(ctx context.Context, m meeting, segment uint64, id string, at alerts.Place) error {
+	if w.tallies.kinds[tallyOf(m.kind)].n > 0 {
+		if err := w.addCounted(ctx, time.Now().UnixNano()); err != nil {
+			return err
+		}
+	}
+	w.tallies.with(m, segment, id, at)
+	return nil
+}
+
 // addCounted has what was counted found once more, as what it is counted with.
 func (w *worker) addCounted(ctx context.Context, now int64) error {
-	newest := uint64(0)
 	kinds := w.tallies.kinds
 	order := func(x, y toldKey) int { return bytes.Compare(x[:], y[:]) }
 	for _, kind := range slices.SortedFunc(maps.Keys(kinds), order) {
 		c := kinds[kind]
-		newest = max(newest, c.segment)
 		if c.n == 0 {
 			continue
 		}
@@ -154,6 +188,5 @@ func (w *worker) addCounted(ctx context.Context, now int64) error {
 		c.n = 0
 		kinds[kind] = c
 	}
-	maps.DeleteFunc(kinds, func(_ toldKey, c tally) bool { return c.segment+1 < newest })
 	return nil
 }

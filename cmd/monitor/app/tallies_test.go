@@ -88,6 +88,45 @@ func TestCountedOnce(t *testing.T) {
 	}
 }
 
+// TestCountedOnceWhereItEnds: what the end of the input finds, near each other or minutes apart, is counted once, also if
+// the input goes on, and by a run that died as it was found. Minutes apart much is kept in the place of what it is
+// counted with.
+func TestCountedOnceWhereItEnds(t *testing.T) {
+	t.Parallel()
+	for _, apart := range []time.Duration{time.Microsecond, 10 * time.Second} {
+		for _, untilEnd := range []bool{true, false} {
+			c, st := bankConfig(t), newMemStore("r")
+			c.Levels, c.HTTP.Listen, c.Source.File.Follow = []verdict.Level{verdict.SI}, "", false
+			f, err := os.Create(c.Source.File.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			at, n := time.Now().Add(-3*time.Hour), 0
+			for run, more := range []int{2*sharesMax + 40, 0, 1, 20, 0} {
+				for range more {
+					for _, x := range lostUpdate(1+n, at.Add(time.Duration(n)*apart).UnixNano()) {
+						if _, err := f.Write(append(codec.AppendJSON(nil, &x), '\n')); err != nil {
+							t.Fatal(err)
+						}
+					}
+					n++
+				}
+				st.die(3 + run)
+				died := start(t, c, st, untilEnd).wait(t)
+				st.die(0)
+				r := start(t, c, st, untilEnd)
+				if err := r.wait(t); err != nil {
+					t.Fatal(err)
+				}
+				if got := timesFound(r); got != n {
+					t.Errorf("%v apart, run %d, after one that ended with %v: %d are counted, want %d", apart, run, died, got, n)
+				}
+			}
+		}
+	}
+}
+
 // TestCountedOnceWhereverItDies: the same of a store that dies at the n-th commit.
 func TestCountedOnceWhereverItDies(t *testing.T) {
 	t.Parallel()
