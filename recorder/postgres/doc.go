@@ -2,13 +2,12 @@
 //
 //	capture := postgres.New(rec, postgres.Options{Complete: true, Load: load})
 //	c := capture.Connect()
-//	wait := c.FromClient(bytes)   // before they are sent on, which is to wait for wait if that is not nil
-//	wait = c.FromServer(bytes)    // before the client gets them, likewise
+//	c.FromClient(bytes)   // before they are sent on
+//	c.FromServer(bytes)   // before the client gets them
 //	c.Close()
 //
 // From the outside in:
 //
-//	tape.go      bytes of all connections, in their order, until they are decoded
 //	wire.go      bytes to messages, messages to statements and their rows: simple and extended protocol, pipelines
 //	internal/sql the text of a statement to what it reads and writes, once for each text without its literals
 //	catalog.go   which tables there are, their primary keys, and what makes writes unpredictable
