@@ -115,39 +115,33 @@ func (l *loop) add(w *way) (err error) {
 // calls are raw, as none of them blocks: what Go does about those that may costs as much as they do.
 func (l *loop) run(epoll *os.File) {
 	defer epoll.Close()
-	var events [64]syscall.EpollEvent
 	raw, err := epoll.SyscallConn()
-	if err == nil {
-		err = raw.Read(func(fd uintptr) (over bool) {
-			for {
-				n, _, failed := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&events)),
-					uintptr(len(events)), 0, 0, 0)
-				if n == 0 || failed != 0 {
-					return false
-				}
-				l.mu.Lock()
-				l.again = int(n) == len(events)
-				for _, e := range events[:n] {
-					if w := l.ways[int(e.Fd)]; w != nil && !l.serve(w, e.Events) {
-						l.end(w)
-					}
-				}
-				over = len(l.ways) == 0
-				again := l.again && !over
-				l.mu.Unlock()
-				if !again {
-					return over
+	if err != nil {
+		panic(err) // it is open
+	}
+	var events [64]syscall.EpollEvent
+	_ = raw.Read(func(fd uintptr) (over bool) {
+		for {
+			n, _, failed := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&events)),
+				uintptr(len(events)), 0, 0, 0)
+			if n == 0 || failed != 0 {
+				return false
+			}
+			l.mu.Lock()
+			l.again = int(n) == len(events)
+			for _, e := range events[:n] {
+				if w := l.ways[int(e.Fd)]; w != nil && !l.serve(w, e.Events) {
+					l.end(w)
 				}
 			}
-		})
-	}
-	if err != nil { // the kernel had no room for it
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for _, w := range l.ways {
-			l.end(w)
+			over = len(l.ways) == 0
+			again := l.again && !over
+			l.mu.Unlock()
+			if !again {
+				return over
+			}
 		}
-	}
+	})
 }
 
 // serve takes what epoll says of the socket from which w reads, and to which its way back writes. It is false if the
