@@ -83,7 +83,6 @@ type Recorder struct {
 	mu      sync.Mutex
 	filling *buffer
 	closed  bool
-	onClose []func()
 	filled  chan struct{} // has an element when filling may have records
 	pressed chan struct{} // has an element when these are not to wait for more
 	room    sync.Cond     // of mu: filling was taken
@@ -144,22 +143,9 @@ func (r *Recorder) Recorded() int64 { return r.recorded.Load() }
 // Dropped is how many records are lost: there was no room for them, or the sink failed.
 func (r *Recorder) Dropped() int64 { return r.dropped.Load() }
 
-// OnClose lets Close call f first, which records what is known and not recorded yet.
-func (r *Recorder) OnClose(f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.onClose = append(r.onClose, f)
-}
-
 // Close hands on what is buffered, until ctx ends, and closes the sink. Transactions that end later are
 // dropped.
 func (r *Recorder) Close(ctx context.Context) error {
-	r.mu.Lock()
-	first := r.onClose
-	r.mu.Unlock()
-	for _, f := range first {
-		f()
-	}
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
@@ -331,10 +317,10 @@ func (s *Session) Name() string { return s.name }
 // is told.
 func (s *Session) Begin() *Transaction { return s.begin(s.recorder.Now()) }
 
-// Record records a transaction that has ended, of who learns only then what it did. start and end are what Recorder.Now
-// was before the database was told and when it had answered, and start is not before the session's last transaction
-// began; xid and statements are as Transaction.Numbered and Asked have them. Operations without a key are left out.
-func (s *Session) Record(start, end int64, outcome record.Status, xid, statements string, ops ...record.Op) {
+// Record records a transaction that has ended, of who learns only then what it did. start is what Recorder.Now was
+// before the database was told, and not before the session's last transaction began; xid and statements
+// are as Transaction.Numbered and Asked have them. Operations without a key are left out.
+func (s *Session) Record(start int64, outcome record.Status, xid, statements string, ops ...record.Op) {
 	t := s.begin(start)
 	t.Numbered(xid)
 	t.Asked(statements)
@@ -343,7 +329,7 @@ func (s *Session) Record(start, end int64, outcome record.Status, xid, statement
 			t.op(o.Kind, o.Key, o.Value)
 		}
 	}
-	t.end(end, outcome)
+	t.End(outcome)
 }
 
 func (s *Session) begin(start int64) *Transaction {
@@ -356,11 +342,11 @@ func (s *Session) begin(start int64) *Transaction {
 
 // Lose says that the session had a transaction of which too much is not known, such as what it wrote. Its record
 // counts as dropped, and one that says nothing follows it, so that the monitor sees the gap, be it the last of the
-// session. at is what Recorder.Now was when it ended.
-func (s *Session) Lose(at int64) {
+// session.
+func (s *Session) Lose() {
 	s.seq++
 	s.recorder.dropped.Add(1)
-	s.Record(at, at, record.Aborted, "", "")
+	s.Begin().End(record.Aborted)
 }
 
 // Transaction is one transaction in work. It may not be used after End.
@@ -409,10 +395,8 @@ func (t *Transaction) op(kind record.OpKind, key string, value record.Value) {
 }
 
 // End ends the transaction with what its client learned of it.
-func (t *Transaction) End(outcome record.Status) { t.end(t.recorder.Now(), outcome) }
-
-func (t *Transaction) end(at int64, outcome record.Status) {
-	t.record.Status, t.record.End = outcome, at
+func (t *Transaction) End(outcome record.Status) {
+	t.record.Status, t.record.End = outcome, t.recorder.Now()
 	t.recorder.take(t.record.Session, func(b []byte) []byte { return codec.AppendJSON(b, &t.record) })
 }
 

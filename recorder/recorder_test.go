@@ -226,7 +226,7 @@ func TestLose(t *testing.T) {
 	rec := recorder.New(g, recorder.Options{})
 	s := rec.Session("s")
 	s.Begin().End(record.Committed)
-	s.Lose(rec.Now())
+	s.Lose()
 	if err := rec.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type Options struct {
 	Prefix string
 	// Load asks the database for its tables, at first and when they have changed.
 	Load func(context.Context) (*Catalog, error)
-	// Failed is told why the tables could not be asked for again; nil: nobody is. It may not ask the Capture.
+	// Failed is told why the tables could not be asked for again; nil: nobody is.
 	Failed func(error)
 }
 
@@ -33,18 +33,16 @@ const loadMax = 10 * time.Second
 
 // Capture makes records of the connections to one database.
 type Capture struct {
-	rec     *recorder.Recorder
-	options Options
-	catalog atomic.Pointer[Catalog]
-	reel    reel
-
-	mu          sync.Mutex // held by who decodes
-	spare       tape
+	rec         *recorder.Recorder
+	options     Options
+	catalog     atomic.Pointer[Catalog]
 	items       items
-	connections int64
-	outcomes    [3]int64
-	plans       map[string][]*sql.Plan
-	unclear     map[Unclear]int64
+	connections atomic.Int64
+	outcomes    [3]atomic.Int64
+
+	mu      sync.Mutex
+	plans   map[string][]*sql.Plan
+	unclear map[Unclear]int64
 }
 
 // New makes a Capture that records with rec. The error is that of Options.Load.
@@ -59,8 +57,6 @@ func New(ctx context.Context, rec *recorder.Recorder, o Options) (*Capture, erro
 		return nil, err
 	}
 	c.adopt(catalog)
-	c.reel.timer = time.AfterFunc(gather, c.decode)
-	rec.OnClose(c.decode)
 	return c, nil
 }
 
@@ -126,6 +122,8 @@ type Counted struct {
 const unclearMax = 200
 
 func (c *Capture) count(p *sql.Plan, why Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	u := Unclear{why, p.Text}
 	if _, there := c.unclear[u]; !there && len(c.unclear) >= unclearMax {
 		u.Text = "(others)"
@@ -135,7 +133,6 @@ func (c *Capture) count(p *sql.Plan, why Reason) {
 
 // Unclear is what was not understood, the worst and most frequent first.
 func (c *Capture) Unclear() []Counted {
-	c.decode()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []Counted
@@ -149,12 +146,9 @@ func (c *Capture) Unclear() []Counted {
 }
 
 // Outcomes is how many transactions ended so; with those that had nothing to record.
-func (c *Capture) Outcomes(s record.Status) int64 {
-	c.decode()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.outcomes[s]
-}
+func (c *Capture) Outcomes(s record.Status) int64 { return c.outcomes[s].Load() }
+
+func (c *Capture) ended(s record.Status) { c.outcomes[s].Add(1) }
 
 // anything says that a statement may write anything.
 func (c *Capture) anything(p *sql.Plan) {
@@ -220,23 +214,26 @@ func (c *Connection) plan(text string) ([]*sql.Plan, []sql.Token) {
 
 // plan is what the statements of tokens do, which are alike if their shape is.
 func (c *Capture) plan(shape []byte, tokens []sql.Token) []*sql.Plan {
+	c.mu.Lock()
 	plans, ok := c.plans[string(shape)]
+	c.mu.Unlock()
 	if ok {
 		return plans
 	}
 	if plans = sql.Plans(tokens); len(shape) <= planTextMax {
+		c.mu.Lock()
 		if len(c.plans) >= plansMax {
 			clear(c.plans)
 		}
 		c.plans[string(shape)] = plans
+		c.mu.Unlock()
 	}
 	return plans
 }
 
 // Blind tells whether nothing is recorded any more, as something may have written anything.
 func (c *Capture) Blind() bool {
-	c.decode()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.items.mu.Lock()
+	defer c.items.mu.Unlock()
 	return c.items.all
 }

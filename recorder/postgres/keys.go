@@ -3,6 +3,7 @@ package postgres
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/sql"
@@ -32,6 +33,7 @@ const itemsMax = 1_000_000
 
 // items are all of a Capture that is complete.
 type items struct {
+	mu    sync.Mutex
 	of    map[string]item
 	full  bool // some item had no room: none that is not in of is unseen for certain
 	lossy map[columnName]bool
@@ -40,13 +42,13 @@ type items struct {
 	loose map[string]int
 }
 
-// isLossy tells whether no more is recorded of an item, which stands so.
+// isLossy tells whether no more is recorded of an item, which stands so; s.mu is held.
 func (s *items) isLossy(it item, t *table, column int) bool {
 	return s.all || it.standing == lossy ||
 		len(s.lossy) > 0 && (s.lossy[columnName{t.label, ""}] || s.lossy[columnName{t.label, t.columns[column].name}])
 }
 
-// named is an item, and its name, which is kept once.
+// named is an item, and its name, which is kept once; s.mu is held.
 func (s *items) named(name []byte) (it item, key string, there bool) {
 	if it, there = s.of[string(name)]; there {
 		return it, it.name, true
@@ -57,6 +59,8 @@ func (s *items) named(name []byte) (it item, key string, there bool) {
 // write says that a connection is about to write an item. It is true if the item was unseen: it is then opened.
 // isLossy: no more is recorded of it.
 func (s *items) write(name []byte, t *table, column int, c *Connection) (key string, opens, isLossy bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	it, key, _ := s.named(name)
 	switch {
 	case s.isLossy(it, t, column):
@@ -81,6 +85,8 @@ func (s *items) write(name []byte, t *table, column int, c *Connection) (key str
 
 // lose makes an item lossy.
 func (s *items) lose(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, there := s.of[key]; !there && len(s.of) >= itemsMax {
 		s.full = true
 		return
@@ -90,6 +96,8 @@ func (s *items) lose(key string) {
 
 // loseTable makes all of a table lossy, or a column of it.
 func (s *items) loseTable(t *table, column int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if column >= 0 {
 		s.lossy[columnName{t.label, t.columns[column].name}] = true
 	} else {
@@ -99,6 +107,8 @@ func (s *items) loseTable(t *table, column int) {
 
 // defined says that tables of these names are made or changed: what was there under the names is not what will be.
 func (s *items) defined(names []sql.Name, prefix string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, n := range names {
 		label := prefix + n.Table
 		if n.Schema != "" && n.Schema != "public" {
@@ -114,6 +124,8 @@ func (s *items) defined(names []sql.Name, prefix string) {
 }
 
 func (s *items) loseAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.all = true
 	s.of, s.full = map[string]item{}, true
 }
@@ -121,6 +133,8 @@ func (s *items) loseAll() {
 // read says that what an item holds was read, by a connection or as what it held before the connection wrote it. held:
 // the read may be recorded. first: what it held before all is known by it.
 func (s *items) read(name []byte, t *table, column int, c *Connection, before bool) (key string, held, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	it, key, there := s.named(name)
 	switch {
 	case s.isLossy(it, t, column):
@@ -144,6 +158,8 @@ func (s *items) read(name []byte, t *table, column int, c *Connection, before bo
 
 // absent says that an item was made by a connection, so that there was nothing before.
 func (s *items) absent(key string, t *table, c *Connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.of[key] == (item{key, opened, c}) && s.loose[t.label] == 0 {
 		s.of[key] = item{name: key, standing: known}
 	}
@@ -151,6 +167,8 @@ func (s *items) absent(key string, t *table, c *Connection) {
 
 // close ends a connection's claim to an item that it opened. undone: nothing was written after all.
 func (s *items) close(key string, c *Connection, undone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.of[key] != (item{key, opened, c}) {
 		return
 	}
@@ -163,6 +181,8 @@ func (s *items) close(key string, c *Connection, undone bool) {
 
 // await counts the statements under way that write rows of a table which are not known yet.
 func (s *items) await(t *table, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.loose[t.label] += n
 }
 

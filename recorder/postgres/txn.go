@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -19,21 +19,19 @@ import (
 
 // Connection is one connection of an application's. FromClient and FromServer may be called by two goroutines.
 type Connection struct {
-	capture    *Capture
-	ignored    atomic.Bool // nothing is recorded
-	word       uint64      // the last letters of the word that the client is about to say
-	hasDefined bool        // it said one that may change which tables there are
+	capture *Capture
 
-	// What follows is for who decodes, and the Capture's mu is held.
+	mu             sync.Mutex
 	client, server framer
 	application    string
 	session, first *recorder.Session // first: of what its items held before all that is recorded
+	ignored        bool              // nothing is recorded
 	strange        bool              // strings are not those of the standard
 	isUTF8         bool
 	searches       bool            // names are looked up in other schemas than the catalog's
 	temporary      map[string]bool // tables of its own
 	starting       bool            // the first message is still to come
-	now            int64           // when what is decoded came
+	heard          int64           // when the client was heard last
 
 	queue      []answer
 	statements map[string]*statement
@@ -191,9 +189,8 @@ type rowMap struct {
 
 // begin begins the session, whose name is known from here on.
 func (c *Connection) begin() {
-	c.capture.connections++
-	prefix := c.capture.options.Prefix + cmp.Or(strings.ToValidUTF8(c.application, ""), "client") + "/" +
-		strconv.FormatInt(c.capture.connections, 10)
+	n := strconv.FormatInt(c.capture.connections.Add(1), 10)
+	prefix := c.capture.options.Prefix + cmp.Or(strings.ToValidUTF8(c.application, ""), "client") + "/" + n
 	c.session, c.first = c.capture.rec.Session(prefix), c.capture.rec.Session(prefix+"/initial")
 }
 
@@ -741,7 +738,7 @@ func (c *Connection) holds(t *table, name []byte, column int, v record.Value, be
 	}
 	key, held, isFirst := c.capture.items.read(name, t, column, c, before)
 	if isFirst && !v.IsNull() {
-		c.first.Record(c.current().start, c.now, record.Committed, "", "", record.Op{Kind: record.Write, Key: key, Value: v})
+		c.first.Record(c.current().start, record.Committed, "", "", record.Op{Kind: record.Write, Key: key, Value: v})
 	}
 	return key, held
 }
@@ -1032,7 +1029,7 @@ func (c *Connection) end(status record.Status) {
 	if x == nil {
 		return
 	}
-	c.capture.outcomes[status]++
+	c.capture.ended(status)
 	isOver := status == record.Aborted && len(c.queue) <= 1 // and nothing else is under way
 	for _, key := range c.opened {
 		c.capture.items.close(key, c, isOver)
@@ -1042,7 +1039,7 @@ func (c *Connection) end(status record.Status) {
 		clear(c.unresolved)
 	}
 	if x.isLost && status != record.Aborted {
-		c.session.Lose(c.now)
+		c.session.Lose()
 		return
 	}
 	if slices.ContainsFunc(x.ops, func(o record.Op) bool { return o.Key != "" }) {
@@ -1050,7 +1047,7 @@ func (c *Connection) end(status record.Status) {
 			c.asked = slices.Clone(x.asked)
 			c.joined = strings.Join(c.asked, "; ")
 		}
-		c.session.Record(x.start, c.now, status, x.xid, c.joined, x.ops...)
+		c.session.Record(x.start, status, x.xid, c.joined, x.ops...)
 	}
 	if cap(x.ops) <= keptMax { // its room is for the next one
 		clear(x.own)
@@ -1084,6 +1081,17 @@ func (c *Connection) settle(status byte) {
 		c.defines = false
 		c.capture.Reload()
 	}
+}
+
+// Close ends it. What was not answered may have happened or not.
+func (c *Connection) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ignored || c.session == nil {
+		return
+	}
+	c.ignored = true
+	c.leave()
 }
 
 // leave ends what is under way when no more of the connection is seen.
@@ -1130,7 +1138,7 @@ func (r *run) awaits(c *Connection) bool {
 
 // giveUp passes over the rest of a connection that is not understood.
 func (c *Connection) giveUp(why string) {
-	if c.ignored.Load() {
+	if c.ignored {
 		return
 	}
 	c.capture.anything(&sql.Plan{Text: "(" + why + ")"})
@@ -1139,5 +1147,5 @@ func (c *Connection) giveUp(why string) {
 		c.current().isLost = true
 		c.leave()
 	}
-	c.ignored.Store(true)
+	c.ignored = true
 }

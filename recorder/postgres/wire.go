@@ -139,50 +139,41 @@ type answer struct {
 	name      string
 }
 
-// FromClient takes what the client sends, before it is sent on. It is decoded later, by another goroutine. wait is nil,
-// or is to be called before the bytes are sent on: they may change the tables, which are asked for when they have
-// changed; or too much is not decoded yet.
-func (c *Connection) FromClient(b []byte) (wait func()) {
-	return c.keep(client, b)
+// FromClient takes what the client sends, before it is sent on.
+func (c *Connection) FromClient(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.status == 'I' || len(c.queue) > 0 { // else it may go on with a transaction alone
+		c.heard = c.capture.rec.Now()
+	}
+	c.hear(&c.client, b, c.clientMessage, "what the client sends is not understood")
 }
 
-// FromServer takes what the server sends, before the client gets it. wait is as FromClient has it.
-func (c *Connection) FromServer(b []byte) (wait func()) {
-	return c.keep(server, b)
+// FromServer takes what the server sends, before the client gets it.
+func (c *Connection) FromServer(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hear(&c.server, b, c.serverMessage, "what the server sends is not understood")
 }
 
-// Close ends it, and decodes all that is kept. What was not answered may have happened or not.
-func (c *Connection) Close() {
-	c.keep(closed, nil)
-	c.capture.decode()
-}
-
-// take decodes a part of one side's stream. Whatever is wrong with it, or with what becomes of it here, the connection
+// hear takes a part of one side's stream. Whatever is wrong with it, or with what becomes of it here, the connection
 // goes on.
-func (c *Connection) take(k chunk, b []byte) {
-	if c.ignored.Load() {
+func (c *Connection) hear(from *framer, b []byte, message func(byte, []byte) bool, why string) {
+	if c.ignored {
 		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			c.ignored.Store(true)
+			c.ignored = true
 			c.capture.anything(&sql.Plan{Text: "(a mistake of the recorder's)"})
 			c.capture.options.Failed(fmt.Errorf("can't happen, and nothing is recorded any more: %v\n%s", p, debug.Stack()))
 			if c.session != nil {
-				c.session.Lose(c.now)
+				c.session.Lose()
 			}
 		}
 	}()
-	switch c.now = k.at; {
-	case k.from == client && !c.client.feed(b, c.clientMessage):
-		c.giveUp("what the client sends is not understood")
-	case k.from == server && !c.server.feed(b, c.serverMessage):
-		c.giveUp("what the server sends is not understood")
-	case k.from == closed:
-		c.ignored.Store(true)
-		if c.session != nil {
-			c.leave()
-		}
+	if !from.feed(b, message) {
+		c.giveUp(why)
 	}
 }
 
@@ -204,9 +195,7 @@ func (c *Connection) startup(body []byte) bool {
 		case "database":
 			database = fields[i+1]
 		case "replication":
-			if !slices.Contains([]string{"false", "off", "no", "0"}, fields[i+1]) {
-				c.ignored.Store(true)
-			}
+			c.ignored = c.ignored || fields[i+1] != "false" && fields[i+1] != "off" && fields[i+1] != "no" && fields[i+1] != "0"
 		case "application_name":
 			c.application = fields[i+1]
 		case "options":
@@ -216,7 +205,7 @@ func (c *Connection) startup(body []byte) bool {
 		}
 	}
 	if cmp.Or(database, user) != c.capture.catalog.Load().database {
-		c.ignored.Store(true)
+		c.ignored = true
 	}
 	c.begin()
 	return true
@@ -231,7 +220,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		c.inBlock, c.batch = c.status != 'I', 0
 		c.queue = c.room[:0]
 	}
-	a := answer{kind: kind, sent: c.now}
+	a := answer{kind: kind, sent: c.heard}
 	switch kind {
 	case 'Q':
 		plans, literals := []*sql.Plan{{Verb: sql.Anything, Text: "(a statement of more than 1 MiB)"}}, []sql.Token(nil)

@@ -264,62 +264,13 @@ func TestReloadFails(t *testing.T) {
 	}
 }
 
-// What may change the tables is not sent on before they were asked for after the last change, however it is cut. All
-// else is sent on at once.
-func TestDefinitionsWait(t *testing.T) {
-	for _, tc := range []struct {
-		text  string
-		waits bool
-	}{
-		{"drop trigger t on a", true},
-		{"begin; CREATE table b (id int)", true},
-		{"/* alter */ select 1", true}, // nothing is lost by it
-		{"alter table a add n int", true},
-		{"\nAlter\ttable a add n int", true},
-		{"select create_date, dropped, alters, recreated, drop1 from a where id = 1", false},
-		{"update a set s = 'x' where id = 1", false},
-	} {
-		for piece := range 20 {
-			heard(t, func(c *Connection) {
-				client, server := hello(t)
-				c.FromClient(client)
-				c.FromServer(server)
-				waits := false
-				for b := range slices.Chunk(bytesOf(t, &pgproto3.Parse{Name: "s", Query: tc.text}, &pgproto3.Sync{}), piece+1) {
-					waits = c.FromClient(b) != nil || waits
-				}
-				if waits != tc.waits {
-					t.Errorf("%s, %d bytes at once: waits %t", tc.text, piece+1, waits)
-				}
-				c.FromServer(bytesOf(t, &pgproto3.ParseComplete{}, idle))
-				if b := bytesOf(t, &pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{}, &pgproto3.Sync{}); (c.FromClient(b) != nil) != tc.waits {
-					t.Errorf("%s: it waits to be carried out: %t", tc.text, !tc.waits)
-				}
-			})
-		}
-	}
-	loads := 0
-	heard(t, func(c *Connection) {
-		c.capture.options.Load = func(context.Context) (*Catalog, error) { loads++; return shop(), nil }
-		play(t, turn{[]message{&pgproto3.Query{String: "create table b (id int)"}}, []message{tag("CREATE TABLE"), idle}})(c)
-		next := c.capture.Connect()
-		play(t)(next)
-		next.FromClient(bytesOf(t, &pgproto3.Query{String: "drop table b"}))()
-		if loads != 1 {
-			t.Errorf("tables were asked for %d times before they change again", loads)
-		}
-	})
-}
-
 // A mistake of ours costs the records, and not the connection.
 func TestPanics(t *testing.T) {
 	var told error
 	got, capture := heard(t, func(c *Connection) {
 		c.capture.options.Failed = func(err error) { told = err }
 		play(t, turn{[]message{&pgproto3.Query{String: "insert into a values (1, 10, 'x')"}}, []message{tag("INSERT 0 1"), idle}})(c)
-		c.capture.mu.Lock()
 		c.statements = nil
-		c.capture.mu.Unlock()
 		c.FromClient(bytesOf(t, &pgproto3.Parse{Name: "s", Query: "select 1"}, &pgproto3.Sync{}))
 	})
 	if told == nil || !capture.Blind() || len(got) != 2 || !strings.Contains(got[1], "aborted") {

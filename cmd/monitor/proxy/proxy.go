@@ -42,11 +42,10 @@ type Options struct {
 type Proxy struct {
 	Options
 	open atomic.Int64
-	loop *loop
 }
 
 // New makes a proxy; Serve lets it work.
-func New(o Options) *Proxy { return &Proxy{Options: o, loop: newLoop()} }
+func New(o Options) *Proxy { return &Proxy{Options: o} }
 
 // Connections is how many clients are connected.
 func (p *Proxy) Connections() int64 { return p.open.Load() }
@@ -129,9 +128,6 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	heard := p.Capture.Connect()
 	defer heard.Close()
 	heard.FromClient(hello)
-	if p.loop.pass(ctx, client, server, heard.FromClient, heard.FromServer) {
-		return
-	}
 	var back sync.WaitGroup
 	back.Go(func() {
 		if !isSecure(server) || isSecure(client) || unbind(client, server, heard.FromServer) == nil {
@@ -224,7 +220,7 @@ func isSecure(c net.Conn) bool {
 
 // unbind passes on what a PostgreSQL under TLS answers first to a client that is not: from the ways to log in that it
 // offers the one is left out that is bound to TLS, at which such a client would take the offer for an attack.
-func unbind(client io.Writer, server io.Reader, heard func([]byte) func()) error {
+func unbind(client io.Writer, server io.Reader, heard func([]byte)) error {
 	const saslOffer, bound = 10, "SCRAM-SHA-256-PLUS\x00"
 	for {
 		b := make([]byte, 5)
@@ -261,14 +257,12 @@ func refuse(client net.Conn, why error) {
 }
 
 // pass passes on what from says, which is heard before to gets it.
-func pass(to io.Writer, from io.Reader, heard func([]byte) func()) {
+func pass(to io.Writer, from io.Reader, heard func([]byte)) {
 	b := make([]byte, buffered)
 	for {
 		n, err := from.Read(b)
 		if n > 0 {
-			if wait := heard(b[:n]); wait != nil {
-				wait()
-			}
+			heard(b[:n])
 			if _, err := to.Write(b[:n]); err != nil {
 				return
 			}

@@ -100,8 +100,16 @@ func stand(t *testing.T, url string, secure *tls.Config) stood {
 // pgbench runs it, in some mode and at some isolation level, as user postgres in database canary.
 func pgbench(t *testing.T, addr, isolation string, args ...string) string {
 	t.Helper()
+	initdb, err := servers.Initdb()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := servers.Find("pgbench", "apt-get install postgresql-contrib", filepath.Dir(initdb))
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
 	host, port, _ := net.SplitHostPort(addr)
-	cmd := exec.CommandContext(t.Context(), databases.Pgbench(t), append(append([]string{"-h", host, "-p", port, "-U", "postgres"}, args...), "canary")...)
+	cmd := exec.CommandContext(t.Context(), program, append(append([]string{"-h", host, "-p", port, "-U", "postgres"}, args...), "canary")...)
 	cmd.Env = append(os.Environ(), "PGOPTIONS=-c default_transaction_isolation="+isolation)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -321,76 +329,6 @@ func TestPasses(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-}
-
-// What one side does not take yet waits, and holds up nobody else; what is said is more than all buffers hold.
-func TestWaitsForTheSlower(t *testing.T) {
-	t.Parallel()
-	p := databases.StartPostgres(t)
-	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
-	s := stand(t, url, nil)
-	connect := func() *pgx.Conn {
-		c, err := pgx.Connect(t.Context(), strings.Replace(url, p.Primary.Addr, s.addr, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	const rows, size = 20_000, 1000
-	copied := fmt.Sprintf("copy (select lpad(n::text, %d) from generate_series(1, %d) n) to stdout", size-1, rows)
-	waits := func(how string) {
-		for ask(t, p, "select count(*) from pg_stat_activity where wait_event = '"+how+"'") == 0 {
-			if t.Context().Err() != nil {
-				t.Fatal("nobody waits")
-			}
-		}
-	}
-	slow, other := connect(), connect()
-	defer other.Close(context.Background())
-	from, to := io.Pipe()
-	asked := make(chan error, 1)
-	go func() {
-		_, err := slow.PgConn().CopyTo(t.Context(), to, copied)
-		to.CloseWithError(err)
-		asked <- err
-	}()
-	waits("ClientWrite")
-	exec := func(text string, want int64) {
-		if tag, err := other.Exec(t.Context(), text); err != nil || tag.RowsAffected() != want {
-			t.Errorf("%s: %s, %v", text, tag, err)
-		}
-	}
-	exec("select 1", 1)
-	var got bytes.Buffer
-	if _, err := got.ReadFrom(from); err != nil || got.Len() != rows*size {
-		t.Errorf("%d bytes came of %d, %v", got.Len(), rows*size, err)
-	}
-	text := got.String()
-	for n := range rows {
-		if line := text[n*size:][:size]; line != fmt.Sprintf("%*d\n", size-1, n+1) {
-			t.Fatalf("%.100q came in place of row %d", line, n+1)
-		}
-	}
-	if err := <-asked; err != nil {
-		t.Error(err)
-	}
-
-	exec("create table a (t text)", 0)
-	exec("select pg_advisory_lock(1)", 1)
-	go func() { // PostgreSQL reads the second when the first is done
-		batch := &pgx.Batch{}
-		batch.Queue("select pg_advisory_lock(1)")
-		batch.Queue("insert into a select unnest(string_to_array($1, E'\n'))", strings.TrimSpace(text))
-		asked <- slow.SendBatch(t.Context(), batch).Close()
-	}()
-	waits("advisory")
-	exec("select 1", 1)
-	exec("select pg_advisory_unlock(1)", 1)
-	if err := <-asked; err != nil {
-		t.Error(err)
-	}
-	exec("select from a", rows)
-	slow.Close(context.Background())
 }
 
 // Clients may use TLS, and need not. What they ask for is recorded with what it read and wrote, without its literals.

@@ -2,7 +2,6 @@ package databases
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/isowatch/isowatch/internal/servers"
@@ -26,21 +25,4 @@ func StartPostgres(t testing.TB, settings ...string) *servers.Postgres {
 	}
 	t.Cleanup(p.Close)
 	return p
-}
-
-// Pgbench is PostgreSQL's program of that name. Where it is not installed the test is skipped, and fails under CI.
-func Pgbench(t testing.TB) string {
-	t.Helper()
-	initdb, err := servers.Initdb()
-	program := ""
-	if err == nil {
-		program, err = servers.Find("pgbench", "apt-get install postgresql-contrib", filepath.Dir(initdb))
-	}
-	switch {
-	case err != nil && os.Getenv("CI") == "":
-		t.Skip("NOT TESTED WITH PGBENCH: ", err)
-	case err != nil:
-		t.Fatal(err)
-	}
-	return program
 }
