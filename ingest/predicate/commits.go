@@ -10,7 +10,7 @@ import (
 )
 
 // CommitsMost is how many transactions ExplainCommits can take: whom each sees is a set of bits.
-const CommitsMost = 1 << 14
+const CommitsMost = 1 << 15
 
 // commits is an execution of an order of commits, in which each transaction sees some of those before it.
 type commits struct {

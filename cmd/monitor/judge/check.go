@@ -296,7 +296,7 @@ func (q *Question) plan() []*work {
 		switch {
 		case q.items == nil:
 			plan = slices.Insert(plan, 0, &work{levels: weak, choices: short})
-		case !q.asksAll(): // each asks for its own of what predicates say, which is least where most is seen
+		case !q.proves(): // each asks for its own of what predicates say, which is least where most is seen
 			slices.SortFunc(weak, func(a, b verdict.Level) int { return slices.Index(levels, b) - slices.Index(levels, a) })
 			for _, l := range weak {
 				plan = append(plan, &work{levels: []verdict.Level{l}, choices: short})

@@ -181,15 +181,13 @@ func (q *Question) pack(few bool) *packed.Records {
 	return b.Records()
 }
 
-// asksAll tells whether weak levels are judged with all that predicates say: orders are to be held against that, or
-// there are so many transactions that whom each sees would take too much.
-func (q *Question) asksAll() bool {
-	return q.Replay || q.Proved != nil || len(q.items.Txns) > predicate.CommitsMost
-}
+// proves tells whether orders are to be held against all that predicates say.
+func (q *Question) proves() bool { return q.Replay || q.Proved != nil }
 
-// whole asks for all that predicates say, where orders of commits need it.
+// whole asks for all that predicates say, as orders of commits need it that are to be held against that: of each read
+// they say whom it is from.
 func (q *Question) whole(levels []verdict.Level) error {
-	if q.items == nil || q.isWhole || !q.asksAll() || certificate.KindOf(levels[0]) != certificate.Commits {
+	if q.items == nil || q.isWhole || !q.proves() || certificate.KindOf(levels[0]) != certificate.Commits {
 		return nil
 	}
 	return q.askAll()
@@ -197,7 +195,7 @@ func (q *Question) whole(levels []verdict.Level) error {
 
 // restart has a work ask for its own of what predicates say, where that is of no use to a stronger level any more.
 func (q *Question) restart(w *work) {
-	if q.items == nil || q.asksAll() || certificate.KindOf(w.levels[0]) != certificate.Commits ||
+	if q.items == nil || q.proves() || certificate.KindOf(w.levels[0]) != certificate.Commits ||
 		slices.ContainsFunc(q.Levels, func(l verdict.Level) bool { return l.Implies(verdict.PC) && q.isOpen(l) }) {
 		return
 	}
@@ -298,15 +296,7 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 	added := 0
 	explained := map[verdict.Level]bool{}
 	for i, r := range results {
-		var reads [][]verdict.Source
-		all := r.Level == verdict.LIN && r.Outcome != verdict.NotApplicable // it seldom applies, and then needs all
-		commits := r.Outcome == verdict.Satisfied && certificate.KindOf(r.ProvedBy) == certificate.Commits
-		if commits && !explained[r.ProvedBy] {
-			var err error
-			reads, err = certificate.ReadsFrom(r, q.Records.Transactions(), q.Assume.Certificate())
-			all = err != nil
-		}
-		if all {
+		if r.Level == verdict.LIN && r.Outcome != verdict.NotApplicable { // it seldom applies, and then needs all
 			if q.askAll() == nil {
 				return true
 			}
@@ -317,12 +307,11 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 			continue
 		}
 		q.Phase("looking whether " + r.Level.String() + " explains predicates")
-		switch {
-		case !commits:
+		if certificate.KindOf(r.ProvedBy) != certificate.Commits {
 			added += q.items.Explain(r.Level, r.Order)
-		case !explained[r.ProvedBy]:
+		} else if !explained[r.ProvedBy] {
 			explained[r.ProvedBy] = true
-			added += q.items.ExplainCommits(r.ProvedBy, q.Assume.Sessions == record.SessionsKeep, r.Order, reads)
+			added += q.explainCommits(r)
 		}
 		if why := q.Stop(); why != verdict.NoReason { // what is asked for is in the records before others have their turn
 			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: why, Count: len(q.items.Txns),
@@ -342,6 +331,15 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 		q.repack()
 	}
 	return added > 0
+}
+
+// explainCommits asks for what an order of commits leaves unexplained.
+func (q *Question) explainCommits(r verdict.Result) int {
+	reads, err := certificate.ReadsFrom(r, q.Records.Transactions(), q.Assume.Certificate())
+	if err != nil {
+		panic(fmt.Sprintf("judge: %v: %v", r.ProvedBy, err))
+	}
+	return q.items.ExplainCommits(r.ProvedBy, q.Assume.Sessions == record.SessionsKeep, r.Order, reads)
 }
 
 // waysMax is in how many ways predicate writes may have hit rows for all to be tried, and waysWork how many operations
