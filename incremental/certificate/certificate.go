@@ -119,53 +119,28 @@ func KindOf(l verdict.Level) Kind {
 // a time that grows with the number of sessions, and rc and ra, which take
 // O(n^1.5) at worst.
 func Replay(v verdict.Result, txns []record.Transaction, opt Options) error {
-	if _, err := replayed(v.Level, KindOf(v.ProvedBy), txns, v.Order, v.Sources, opt); err != nil {
+	if err := replayed(v.Level, KindOf(v.ProvedBy), txns, v.Order, v.Sources, opt); err != nil {
 		return err // not what is nil, which is a pointer
 	}
 	return nil
 }
 
-// ReadsFrom replays the order of commits of a satisfied verdict, and returns whom reads are from of which that matters:
-// another transaction or the initial state, several where a list is read, those of a transaction in the order of its
-// operations.
-func ReadsFrom(v verdict.Result, txns []record.Transaction, opt Options) ([][]verdict.Source, error) {
-	c, err := replayed(v.ProvedBy, KindOf(v.ProvedBy), txns, v.Order, v.Sources, opt)
-	switch {
-	case err != nil:
-		return nil, err
-	case c == nil:
-		return nil, fault("an order of kind %s does not say whom reads are from", KindOf(v.ProvedBy))
-	}
-	out := make([][]verdict.Source, len(txns))
-	for n := range out {
-		for _, rd := range c.readsOf(int32(n)) {
-			w := verdict.NoTxn
-			if rd.writer != none {
-				w = verdict.TxnID(rd.writer)
-			}
-			out[n] = append(out[n], verdict.Source{Txn: verdict.TxnID(n), Op: int(rd.op), Key: txns[n].Ops[rd.op].Key, Writer: w})
-		}
-	}
-	return out, nil
-}
-
-// replayed replays an order, and returns what came of it where it is one of commits.
 func replayed(level verdict.Level, kind Kind, txns []record.Transaction, order []verdict.Event,
-	sources []verdict.Source, opt Options) (*commitOrder, *Error) {
+	sources []verdict.Source, opt Options) *Error {
 	if !kind.proves(level) {
-		return nil, fault("an order of kind %s does not prove level %v", kind, level)
+		return fault("an order of kind %s does not prove level %v", kind, level)
 	}
 	r := &replay{txns: txns, order: order, opt: opt, serial: kind != Events}
 	if err := r.frame(level); err != nil {
-		return nil, err
+		return err
 	}
 	if kind == Commits {
 		return r.commits(level, sources)
 	}
 	if len(sources) > 0 {
-		return nil, fault("names writers, of which an order of kind %s has no need", kind)
+		return fault("names writers, of which an order of kind %s has no need", kind)
 	}
-	return nil, r.walk()
+	return r.walk()
 }
 
 // frame checks all that does not depend on values, and prepares for the rest.

@@ -48,29 +48,29 @@ type span struct{ from, to int }
 // t3 reads a key from t1 and another writer t2 of it is visible to that read, t2
 // commits before t1. Sessions, and that writers commit before who reads from
 // them, have to be in the order as well; g1 asks for no more than that.
-func (r *replay) commits(level verdict.Level, sources []verdict.Source) (c *commitOrder, err *Error) {
-	c = newCommitOrder(r, level)
+func (r *replay) commits(level verdict.Level, sources []verdict.Source) *Error {
+	c := newCommitOrder(r, level)
 	if err := c.choose(sources); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.resolve(); err != nil {
-		return nil, r.contradicted(err)
+		return r.contradicted(err)
 	}
 	if err := r.contradicted(nil); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.allUsed(sources); err != nil {
-		return nil, err
+		return err
 	}
 	switch level {
 	case verdict.RC:
-		err = c.everyone((*commitOrder).monotonic)
+		return c.everyone((*commitOrder).monotonic)
 	case verdict.RA:
-		err = c.atomicSessions()
+		return c.atomicSessions()
 	case verdict.CC:
-		err = c.causal()
+		return c.causal()
 	}
-	return c, err
+	return nil
 }
 
 func newCommitOrder(r *replay, level verdict.Level) *commitOrder {

@@ -112,7 +112,7 @@ func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction,
 			order, stepOf = append(order, verdict.Event{Txn: id, Commit: true}), append(stepOf, i)
 		}
 	}
-	_, err := replayed(p.Level, p.Kind, txns, order, sources, opt)
+	err := replayed(p.Level, p.Kind, txns, order, sources, opt)
 	if err != nil && err.Event >= 0 {
 		err.Line = p.lineOf(stepOf[err.Event])
 	}

@@ -121,20 +121,6 @@ func (h *History) Seed() {
 	}
 }
 
-// Restart forgets what was asked for, but for what Seed does.
-func (h *History) Restart() {
-	h.size, h.impossible = 0, nil
-	for _, r := range h.keys {
-		if r != nil {
-			r.isAsked, r.registers, r.byName = r.isRead, nil, nil
-		}
-	}
-	for _, a := range h.statements(0) {
-		a.statement.reads, a.statement.asked = nil, nil
-	}
-	h.Seed()
-}
-
 // AskAll asks for all that the statements say, or for some of it if that would be more operations than most: then there
 // is an error.
 func (h *History) AskAll(most int) error {
@@ -148,7 +134,17 @@ func (h *History) AskAll(most int) error {
 	rows := 0
 	for _, a := range h.statements(0) {
 		st := a.statement
-		missing := h.missing(st)
+		var missing []*row
+		if !st.of.partly {
+			missing = h.mayMatch(st.of, st.where)
+		}
+		if len(st.rows) > 0 {
+			hit := make(map[int32]bool, len(st.rows))
+			for _, r := range st.rows {
+				hit[r] = true
+			}
+			missing = slices.DeleteFunc(slices.Clone(missing), func(r *row) bool { return hit[r.number] })
+		}
 		if rows += 1 + len(missing) + len(st.rows); rows > stopRows {
 			if rows = 0; h.stop() {
 				return nil
@@ -167,52 +163,10 @@ func (h *History) AskAll(most int) error {
 	return nil
 }
 
-// missing are the rows that a statement did not find and of which some version matches.
-func (h *History) missing(st *statement) []*row {
-	if st.of.partly {
-		return nil
-	}
-	rows := h.mayMatch(st.of, st.where)
-	if len(st.rows) == 0 {
-		return rows
-	}
-	hit := make(map[int32]bool, len(st.rows))
-	for _, r := range st.rows {
-		hit[r] = true
-	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return hit[r.number] })
-}
-
-// Fits is the error of TooMuch if AskAll is sure to come to it: of what each condition shows of each row there is a
-// register, which who writes the row writes.
-func (h *History) Fits() error {
-	least, shown := 0, map[string]bool{}
-	for _, a := range h.statements(0) {
-		st := a.statement
-		name := st.op.Key + " " + st.where.canonical()
-		for _, r := range h.missing(st) {
-			if h.unasked.is(st.txn, r.key) {
-				continue
-			}
-			if least++; !shown[name] {
-				least += r.writes
-			}
-		}
-		if shown[name] = true; least > h.Most {
-			return h.tooMuch()
-		}
-	}
-	return nil
-}
-
-func (h *History) tooMuch() error {
-	return fmt.Errorf("the rows and conditions come to more than %d operations", h.Most)
-}
-
 // TooMuch is an error if more would have to be asked for than Most.
 func (h *History) TooMuch() error {
 	if h.size > h.Most {
-		return h.tooMuch()
+		return fmt.Errorf("the rows and conditions come to more than %d operations", h.Most)
 	}
 	return nil
 }
@@ -373,7 +327,6 @@ func (h *History) operations(out []record.Op, t int, few bool) []record.Op {
 		a := &acts[0]
 		switch {
 		case a.statement != nil:
-			a.statement.begin = len(out)
 			out = a.statement.operations(out, few)
 		case isRead:
 			out = append(out, *op)
@@ -428,17 +381,17 @@ func (r *row) write(out []record.Op, v *version) []record.Op {
 	return out
 }
 
-// Found is how many rows a statement of a transaction, by its ID, returned, or hit, that a register is of and that did
-// not find its row; false: there is none. O(transactions).
+// Found is how many rows a statement of a transaction, by its ID, returned, or hit, that was asked for a register and
+// did not find its row; false: there is none. O(transactions).
 func (h *History) Found(id, register string) (rows int, is bool) {
 	t := slices.IndexFunc(h.Txns, func(t record.Transaction) bool { return t.ID == id })
-	key, where, isRegister := Register(register)
-	if t < 0 || !isRegister {
+	if t < 0 {
 		return 0, false
 	}
 	for i := range h.acts[t] {
-		if st := h.acts[t][i].statement; st != nil && st.where.canonical() == where && h.keys[key] != nil &&
-			!slices.Contains(st.rows, h.keys[key].number) {
+		if st := h.acts[t][i].statement; st != nil && slices.ContainsFunc(st.reads, func(r read) bool {
+			return r.register != nil && r.register.name == register && r.value.IsNull()
+		}) {
 			return len(st.rows), true
 		}
 	}

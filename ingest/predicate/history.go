@@ -105,7 +105,6 @@ type row struct {
 	shape     *[]string // the columns of all versions, if these are the same
 	mixed     bool
 	writes    int  // operations that write it
-	isRead    bool // by an operation of its own
 	isAsked   bool // it is read, or it matters who writes it
 	registers []*register
 	byName    map[string]*register
@@ -224,7 +223,6 @@ type statement struct {
 	made    []*version // of the rows; nil: each is what was set
 	follows []bool     // an operation of its own that follows writes the row; nil: of none
 	reads   []read
-	begin   int // where they stand in Transactions
 	asked   map[*row]bool
 	// Where the table holds what the statement found, the signs of the rows that match add up to this, those of a
 	// predicate read each times that of its version. That is not all (isPart) where versions are shown in part.
@@ -470,8 +468,7 @@ func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
 		return fmt.Errorf("the row %q held %.100s, which is no object with columns", op.Key, op.Value)
 	}
 	r = h.meet(of, op.Key)
-	r.isRead = r.isRead || op.Kind == record.Read
-	r.isAsked, of.isShown = r.isRead, of.isShown || !op.Value.IsNull()
+	r.isAsked, of.isShown = r.isAsked || op.Kind == record.Read, of.isShown || !op.Value.IsNull()
 	*acts = append(*acts, act{op: int32(i), isWrite: op.Kind == record.Write, row: r, made: h.content(of, op.Value)})
 	return nil
 }

@@ -218,7 +218,6 @@ func (q *Question) decide(h *report.History, tell func(report.Result, verdict.Le
 		plan = slices.DeleteFunc(plan, func(w *work) bool {
 			begins := w.goOn == nil
 			if begins {
-				q.restart(w)
 				w.levels = slices.DeleteFunc(slices.Clone(w.levels), func(l verdict.Level) bool { return !q.isOpen(l) })
 				q.begin(w, func() { err = cmp.Or(err, q.round(w, h, tell)) })
 			}
@@ -266,7 +265,6 @@ func (q *Question) plan() []*work {
 		plan = append(plan, &work{levels: []verdict.Level{l}})
 	}
 	var weak, last []verdict.Level
-	levels := verdict.Levels() // the weakest first
 	var lin []*work
 	ordered := false
 	for _, l := range q.Levels {
@@ -292,15 +290,8 @@ func (q *Question) plan() []*work {
 		plan = append(plan, &work{levels: last})
 	}
 	if len(weak) > 0 {
-		short := quickProposals * q.Records.Len()
-		switch {
-		case q.items == nil:
-			plan = slices.Insert(plan, 0, &work{levels: weak, choices: short})
-		case !q.proves(): // each asks for its own of what predicates say, which is least where most is seen
-			slices.SortFunc(weak, func(a, b verdict.Level) int { return slices.Index(levels, b) - slices.Index(levels, a) })
-			for _, l := range weak {
-				plan = append(plan, &work{levels: []verdict.Level{l}, choices: short})
-			}
+		if q.items == nil { // else it takes all that predicates say
+			plan = slices.Insert(plan, 0, &work{levels: weak, choices: quickProposals * q.Records.Len()})
 		}
 		if !ordered {
 			plan = append(plan, &work{levels: []verdict.Level{verdict.SI}, choices: -1, aux: true})
@@ -463,12 +454,8 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	for _, v := range results {
 		if q.All && (q.items == nil || !q.items.Supposed) && v.Level == verdict.CC && v.Outcome != verdict.Satisfied {
 			q.Phase("judging the session guarantees")
-			found, of := q.guarantees(e)
-			if of != records {
-				find = lookup(of)
-			}
 			q.explainer.find = find
-			h.Guarantees = q.explainer.guarantees(found)
+			h.Guarantees = q.explainer.guarantees(e.Guarantees())
 		}
 	}
 	return nil
@@ -490,18 +477,11 @@ func (q *Question) suppose(results []verdict.Result, choices int) {
 	q.Phase("judging " + names(open) + " by the recorded writers")
 	supposed, unique := q.part(), true
 	supposed.Assume.UniqueValues = &unique
-	var more []verdict.Result
-	for {
-		e, ok := supposed.feed(&work{levels: open, choices: choices})
-		if !ok {
-			return
-		}
-		if more = e.Close(); !supposed.unexplained(more) {
-			break
-		}
-		q.Records, q.isWhole = supposed.Records, supposed.isWhole
+	e, ok := supposed.feed(&work{levels: open, choices: choices})
+	if !ok {
+		return
 	}
-	for _, v := range more {
+	for _, v := range e.Close() {
 		if i := slices.IndexFunc(results, func(r verdict.Result) bool { return r.Level == v.Level }); v.Outcome == verdict.Satisfied {
 			results[i] = v
 		}

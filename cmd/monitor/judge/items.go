@@ -10,7 +10,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
-	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/predicate"
@@ -27,9 +26,10 @@ func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
 	if q.items == nil || q.items.Unread != nil {
 		return read, nil
 	}
-	if err := q.askAll(); err != nil {
+	if err := q.items.AskAll(q.items.Most); err != nil {
 		return nil, err
 	}
+	q.repack()
 	return q.Records, nil
 }
 
@@ -88,8 +88,7 @@ func (q *Question) narrow() {
 			Txn: func(t int) bool { return !near[t] || unasked.Txn != nil && unasked.Txn(t) }}}
 	few.fillIn()
 	for _, l := range q.Levels {
-		if few.items != nil && q.isOpen(l) && certificate.KindOf(l) != certificate.Commits &&
-			few.only(l).Outcome == verdict.Violated {
+		if few.items != nil && q.isOpen(l) && few.only(l).Outcome == verdict.Violated {
 			q.items, q.Records, q.Unasked, q.narrowed, q.AnomaliesMax = few.items, few.Records, few.Unasked, true, 1
 			return
 		}
@@ -181,53 +180,13 @@ func (q *Question) pack(few bool) *packed.Records {
 	return b.Records()
 }
 
-// proves tells whether orders are to be held against all that predicates say.
-func (q *Question) proves() bool { return q.Replay || q.Proved != nil }
-
-// whole asks for all that predicates say, as orders of commits need it that are to be held against that: of each read
-// they say whom it is from.
+// whole asks for all that predicates say, as levels that are defined by axioms on the order of commits need it: whom a
+// read is from matters to them, whatever the order.
 func (q *Question) whole(levels []verdict.Level) error {
-	if q.items == nil || q.isWhole || !q.proves() || certificate.KindOf(levels[0]) != certificate.Commits {
+	if q.items == nil || q.isWhole || certificate.KindOf(levels[0]) != certificate.Commits {
 		return nil
 	}
 	return q.askAll()
-}
-
-// restart has a work ask for its own of what predicates say, where that is of no use to a stronger level any more.
-func (q *Question) restart(w *work) {
-	if q.items == nil || q.proves() || certificate.KindOf(w.levels[0]) != certificate.Commits ||
-		slices.ContainsFunc(q.Levels, func(l verdict.Level) bool { return l.Implies(verdict.PC) && q.isOpen(l) }) {
-		return
-	}
-	q.items.Restart()
-	q.isWhole = false
-	q.repack()
-}
-
-// again are transactions, of which q is asked too, to be judged by themselves.
-func (q *Question) again(txns []record.Transaction) *Question {
-	again := &Question{Records: packed.Of(txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts,
-		AnomaliesMax: 1}
-	again.fillIn()
-	return again
-}
-
-// guarantees are what an engine found of the session guarantees, and the records that this is of. With predicates they
-// need all that these say; none if that is too much.
-func (q *Question) guarantees(e *incremental.Engine) ([]verdict.GuaranteeResult, *packed.Records) {
-	if q.items == nil || q.isWhole {
-		return e.Guarantees(), q.Records
-	}
-	all := q.again(q.items.Txns)
-	if all.items == nil || all.items.Supposed || all.askAll() != nil {
-		return nil, nil
-	}
-	e, ok := all.feed(&work{levels: []verdict.Level{verdict.CC}})
-	if !ok {
-		return nil, nil
-	}
-	e.Close()
-	return e.Guarantees(), all.Records
 }
 
 // unjudged notes why predicates are not judged at levels.
@@ -235,13 +194,8 @@ func (q *Question) unjudged(why error, levels ...verdict.Level) {
 	q.notes = append(q.notes, "predicates are not judged at "+names(levels)+": "+why.Error())
 }
 
-// askAll asks for all that predicates say; nothing of it if it is seen at once that this is too much.
-func (q *Question) askAll() error {
-	if err := q.items.Fits(); err != nil {
-		return err
-	}
-	return q.askUpTo(q.items.Most)
-}
+// askAll asks for all that predicates say.
+func (q *Question) askAll() error { return q.askUpTo(q.items.Most) }
 
 // askUpTo asks for all that predicates say, or for so many operations of that.
 func (q *Question) askUpTo(operations int) error {
@@ -260,8 +214,7 @@ const plainMost = 1 << 17
 // that what breaks them is told of.
 func (q *Question) plainer(w *work, results []verdict.Result) *packed.Records {
 	records := q.Records
-	if q.items == nil || q.isWhole || q.AnomaliesMax == 1 || w.aux ||
-		certificate.KindOf(w.levels[0]) == certificate.Commits { // that would be much for weaker levels
+	if q.items == nil || q.isWhole || q.AnomaliesMax == 1 || w.aux {
 		return records
 	}
 	again := work{choices: w.choices}
@@ -294,7 +247,6 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 		return false
 	}
 	added := 0
-	explained := map[verdict.Level]bool{}
 	for i, r := range results {
 		if r.Level == verdict.LIN && r.Outcome != verdict.NotApplicable { // it seldom applies, and then needs all
 			if q.askAll() == nil {
@@ -307,12 +259,7 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 			continue
 		}
 		q.Phase("looking whether " + r.Level.String() + " explains predicates")
-		if certificate.KindOf(r.ProvedBy) != certificate.Commits {
-			added += q.items.Explain(r.Level, r.Order)
-		} else if !explained[r.ProvedBy] {
-			explained[r.ProvedBy] = true
-			added += q.explainCommits(r)
-		}
+		added += q.items.Explain(r.Level, r.Order)
 		if why := q.Stop(); why != verdict.NoReason { // what is asked for is in the records before others have their turn
 			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: why, Count: len(q.items.Txns),
 				Stats: r.Stats}
@@ -331,15 +278,6 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 		q.repack()
 	}
 	return added > 0
-}
-
-// explainCommits asks for what an order of commits leaves unexplained.
-func (q *Question) explainCommits(r verdict.Result) int {
-	reads, err := certificate.ReadsFrom(r, q.Records.Transactions(), q.Assume.Certificate())
-	if err != nil {
-		panic(fmt.Sprintf("judge: %v: %v", r.ProvedBy, err))
-	}
-	return q.items.ExplainCommits(r.ProvedBy, q.Assume.Sessions == record.SessionsKeep, r.Order, reads)
 }
 
 // waysMax is in how many ways predicate writes may have hit rows for all to be tried, and waysWork how many operations
@@ -367,10 +305,12 @@ func (q *Question) byRecorded(l verdict.Level) bool {
 		return true
 	}
 	q.Phase("judging " + l.String() + " by the recorded writers")
-	supposed := *q
-	supposed.Assume.Tables = with(q.Assume.Tables, partly)
-	way := supposed.again(q.items.Txns)
-	return way.items != nil && !way.items.Supposed && way.items.Unread == nil && way.only(l).Outcome == verdict.Satisfied
+	way := Question{Records: packed.Of(q.items.Txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts,
+		AnomaliesMax: 1}
+	way.Assume.Tables = with(q.Assume.Tables, partly)
+	way.fillIn()
+	return way.items != nil && !way.items.Supposed && way.items.Unread == nil && way.whole([]verdict.Level{l}) == nil &&
+		way.only(l).Outcome == verdict.Satisfied
 }
 
 // claims has what breaks a level say of no other what is not known of it: predicate writes may have hit other rows, and
@@ -405,7 +345,10 @@ func (q *Question) always(l verdict.Level) bool {
 	}
 	for txns := range ways {
 		q.Phase("judging " + l.String() + " with other rows hit")
-		if way := q.again(txns); way.items == nil || way.items.Supposed || way.only(l).Outcome != verdict.Violated {
+		way := Question{Records: packed.Of(txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts, AnomaliesMax: 1}
+		way.fillIn()
+		if way.items == nil || way.items.Supposed || way.whole([]verdict.Level{l}) != nil || way.only(l).
+			Outcome != verdict.Violated {
 			return false
 		}
 	}
