@@ -92,7 +92,6 @@ type searched struct {
 	wrote      int     // and how many rows it wrote there
 	at         int32   // where it has started, with starts
 	ats        []int32 // where it had
-	clash      bool    // it writes what another does
 	lacks      *row    // it did not find as it is, while it held that
 	held       *version
 	isOld      bool   // it was looked whether it will find that row, since the order was taken back
