@@ -58,6 +58,7 @@ measure: ## Measure time and memory beside the papers' figures: SUITE (weak, str
 .PHONY: lint
 lint: ## Run go vet and golangci-lint
 	$(GO) vet ./...
+	GOOS=windows $(GO) build ./...
 	$(GO) run $(GOLANGCI_LINT) run
 
 .PHONY: docs

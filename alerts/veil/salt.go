@@ -9,9 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 )
 
 // The lengths of salts, in bytes: the least that is taken, and what is made.
@@ -44,8 +43,7 @@ func OwnSalt(file string) ([]byte, error) {
 	if _, err := io.ReadFull(rand.Reader, made); err != nil {
 		return nil, err
 	}
-	if err := renameio.WriteFile(file, []byte(hex.EncodeToString(made)+"\n"), 0o600,
-		renameio.WithTempDir(filepath.Dir(file))); err != nil {
+	if err := maybe.WriteFile(file, []byte(hex.EncodeToString(made)+"\n"), 0o600); err != nil {
 		return nil, err
 	}
 	return readSalt(file)

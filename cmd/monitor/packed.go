@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -32,11 +31,17 @@ func createFile(name string) (_ *packedFile, err error) {
 		}
 		to, p.complete, p.discard = f, f.Close, f.Close
 	} else {
-		f, err := renameio.NewPendingFile(name, renameio.WithTempDir(filepath.Dir(name)), renameio.WithStaticPermissions(0o644))
+		f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name))
 		if err != nil {
 			return nil, err
 		}
-		to, p.complete, p.discard = f, f.CloseAtomicallyReplace, f.Cleanup
+		p.discard = func() error { return errors.Join(f.Close(), os.Remove(f.Name())) }
+		to, p.complete = f, func() error {
+			if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+				return err
+			}
+			return os.Rename(f.Name(), name)
+		}
 	}
 	p.buffer = bufio.NewWriterSize(to, 1<<16)
 	switch filepath.Ext(name) {

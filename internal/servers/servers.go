@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/isowatch/isowatch/internal/process"
@@ -73,11 +72,11 @@ func AccountOf(name string) (*Account, error) {
 // command is a program run as a.
 func (a *Account) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{}
+	cmd.Dir = "/"
 	if a != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
 		cmd.Env = append(os.Environ(), "HOME=/")
 	}
+	a.apply(cmd, false)
 	return cmd
 }
 
@@ -124,7 +123,7 @@ func (s *Server) Start(ctx context.Context) error {
 	defer cancel()
 	var err error
 	cmd := s.Account.command(context.WithoutCancel(ctx), s.Program, s.Args...)
-	cmd.SysProcAttr.Setpgid = s.apart
+	s.Account.apply(cmd, s.apart)
 	if s.running, err = process.Start(cmd); err != nil {
 		return err
 	}
@@ -162,9 +161,7 @@ func (s *Server) Kill() {
 	}
 	children := s.tree()
 	s.running.Kill()
-	for _, pid := range children {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
-	}
+	signal(os.Kill, children)
 	s.running = nil
 }
 
@@ -183,17 +180,23 @@ func (s *Server) Stop(signal os.Signal) {
 }
 
 // Pause stops the server and its children where they are; Resume lets them go on.
-func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Pause() { s.signal(pause) }
 
 // Resume is the opposite of Pause.
-func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+func (s *Server) Resume() { s.signal(resume) }
 
-func (s *Server) signal(signal syscall.Signal) {
-	if s.running == nil {
-		return
+func (s *Server) signal(what os.Signal) {
+	if s.running != nil {
+		signal(what, append([]int{s.running.PID()}, s.tree()...))
 	}
-	for _, pid := range append([]int{s.running.PID()}, s.tree()...) {
-		_ = syscall.Kill(pid, signal) // it may be gone
+}
+
+// signal sends processes a signal.
+func signal(what os.Signal, pids []int) {
+	for _, pid := range pids {
+		if p, err := os.FindProcess(pid); err == nil { // it may be gone
+			_ = p.Signal(what)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/window/store"
@@ -36,9 +36,7 @@ func (a *App) announce() {
 		return
 	}
 	text := fmt.Sprintf("%d\n%s\n", os.Getpid(), a.localURL())
-	err := renameio.WriteFile(filepath.Join(a.cfg.Store.Path, addressFile), []byte(text), 0o600,
-		renameio.WithTempDir(a.cfg.Store.Path))
-	if err != nil {
+	if err := maybe.WriteFile(filepath.Join(a.cfg.Store.Path, addressFile), []byte(text), 0o600); err != nil {
 		a.log.Debug().Err(err).Msg("the store's folder does not say where its monitor is: monitor alerts needs --config or " +
 			"--url")
 	}

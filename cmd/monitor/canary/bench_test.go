@@ -26,6 +26,7 @@ import (
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/servers"
 	"github.com/isowatch/isowatch/recorder"
 )
@@ -255,10 +256,7 @@ var throughput = regexp.MustCompile(`number of transactions actually processed: 
 
 // pgbench runs n transactions of the same shapes.
 func pgbench(b *testing.B, p *servers.Postgres, dir, protocol string, together bool, n int) cost {
-	bin, err := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
-	if err != nil || len(bin) == 0 {
-		b.Skip("SKIPPED: pgbench is not installed")
-	}
+	program := databases.Program(b, "pgbench")
 	if err := p.Do(context.Background(), "canary", `drop table if exists pgbench`, `create table pgbench (key text collate "C" primary key, value bigint not null)`,
 		fmt.Sprintf(`insert into pgbench select 'k0.' || i, i from generate_series(0, %d) i`, benchKeys-1), `grant all on pgbench to canary`); err != nil {
 		b.Fatal(err)
@@ -307,7 +305,7 @@ func pgbench(b *testing.B, p *servers.Postgres, dir, protocol string, together b
 		all = append(all, fmt.Sprintf("select value from pgbench where key = 'k0.%d';\n", i))
 	}
 	script("all", 7, all...)
-	cmd := exec.Command(bin[len(bin)-1], append(args, "canary")...)
+	cmd := exec.Command(program, append(args, "canary")...)
 	out, err := cmd.CombinedOutput()
 	m := throughput.FindSubmatch(out)
 	if err != nil || m == nil {

@@ -145,13 +145,10 @@ func (c *passage) of(b *testing.B, cpu func() time.Duration, addr string, args [
 // run runs pgbench as role canary.
 func run(b *testing.B, addr string, args ...string) {
 	b.Helper()
-	bin, err := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
-	if err != nil || len(bin) == 0 {
-		b.Skip("SKIPPED: pgbench is not installed")
-	}
+	program := databases.Program(b, "pgbench")
 	host, port, _ := net.SplitHostPort(addr)
 	args = append([]string{"-h", host, "-p", port, "-U", "canary"}, append(args, "canary")...)
-	if out, err := exec.CommandContext(b.Context(), bin[0], args...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(b.Context(), program, args...).CombinedOutput(); err != nil {
 		b.Fatalf("pgbench %v: %v\n%s", args, err, out)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/lab/fetched"
 	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/internal/servers"
 	"github.com/isowatch/isowatch/recorder/postgres"
 )
 
@@ -129,53 +130,74 @@ func (p *program) address(addr, isolation string) string {
 	return "postgres://postgres@" + addr + "/canary?" + options
 }
 
+// transparent lets an application work through a proxy where PostgreSQL is serializable, and where it is not, on new
+// tables: as many transactions as PostgreSQL has counted are recorded, satisfied there, and lost updates here. args are
+// the application's; checked is told what was recorded, and what it should be.
+func (p *program) transparent(t *testing.T, db *servers.Postgres, tables string, args func() []string,
+	checked func(*testing.T, stood, []record.Transaction, verdict.Level, verdict.Outcome)) {
+	env := p.install(t)
+	for _, tc := range []struct {
+		isolation string
+		level     verdict.Level
+		want      verdict.Outcome
+	}{{"serializable", verdict.SER, verdict.Satisfied}, {"read committed", verdict.SI, verdict.Violated}} {
+		t.Run(tc.isolation, func(t *testing.T) {
+			if err := db.Do(t.Context(), "canary", "drop table if exists "+tables); err != nil {
+				t.Fatal(err)
+			}
+			before := quiet(t, db)
+			s := stand(t, superuser(db), nil)
+			asked := quiet(t, db) - before // for the tables: so much again, as the application makes some
+			count := counting(t, db)
+			all := append([]string{p.address(s.addr, tc.isolation)}, args()...)
+			if _, err := shell(t.Context(), ".", env, p.run+` "$@"`, all...); err != nil {
+				t.Fatal(err)
+			}
+			txns := s.end()
+			count(s, p.logins+asked)
+			judged(t, txns, tc.level, tc.want)
+			checked(t, s, txns, tc.level, tc.want)
+		})
+	}
+}
+
+// superuser is the address of a database as its owner has it.
+func superuser(p *servers.Postgres) string {
+	return strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+}
+
 // Applications in other languages record what they do, while a proxy does the same of them. Both say the same, and as many
 // transactions as PostgreSQL has counted: satisfied where it is serializable, and lost updates where it is not.
 func TestDrivers(t *testing.T) {
 	race.SkipBeforeCI(t)
 	t.Parallel()
 	p := databases.StartPostgres(t)
-	super := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	super := superuser(p)
 	const each = 25
 	for _, app := range programs {
 		t.Run(app.name, func(t *testing.T) {
-			env := app.install(t)
-			for _, tc := range []struct {
-				isolation string
-				level     verdict.Level
-				want      verdict.Outcome
-			}{{"serializable", verdict.SER, verdict.Satisfied}, {"read committed", verdict.SI, verdict.Violated}} {
-				t.Run(tc.isolation, func(t *testing.T) {
-					if err := p.Do(t.Context(), "canary", "drop table if exists account"); err != nil {
-						t.Fatal(err)
-					}
-					before := quiet(t, p)
-					s, file := stand(t, super, nil), filepath.Join(t.TempDir(), "records")
-					asked := quiet(t, p) - before // for the tables: so much again, as the application makes one
-					count := counting(t, p)
-					if _, err := shell(t.Context(), ".", env, app.run+` "$@"`, app.address(s.addr, tc.isolation), file, "4", strconv.Itoa(each)); err != nil {
-						t.Fatal(err)
-					}
-					theirs := s.end()
-					count(s, app.logins+asked)
-					own := recorded(t, file)
-					judged(t, own, tc.level, tc.want)
-					judged(t, theirs, tc.level, tc.want)
-					if a, b := writes(own), writes(theirs); a != 4*each+1 || b != a {
-						t.Errorf("the application recorded %d transactions that wrote, the proxy %d; there were %d", a, b, 4*each+1)
-					}
-					if u := s.capture.Unclear(); len(u) > 0 {
-						t.Errorf("not understood: %+v", u)
-					}
-					if sum := total(t, super); (sum == 4*each) != (tc.want == verdict.Satisfied) {
-						t.Errorf("of %d additions the accounts have %d", 4*each, sum)
-					}
-				})
-			}
+			file := ""
+			app.transparent(t, p, "account", func() []string {
+				file = filepath.Join(t.TempDir(), "records")
+				return []string{file, "4", strconv.Itoa(each)}
+			}, func(t *testing.T, s stood, theirs []record.Transaction, level verdict.Level, want verdict.Outcome) {
+				own := recorded(t, file)
+				judged(t, own, level, want)
+				if a, b := writes(own), writes(theirs); a != 4*each+1 || b != a {
+					t.Errorf("the application recorded %d transactions that wrote, the proxy %d; there were %d", a, b, 4*each+1)
+				}
+				if u := s.capture.Unclear(); len(u) > 0 {
+					t.Errorf("not understood: %+v", u)
+				}
+				if sum := total(t, super); (sum == 4*each) != (want == verdict.Satisfied) {
+					t.Errorf("of %d additions the accounts have %d", 4*each, sum)
+				}
+			})
 			t.Run("full disk", func(t *testing.T) { // the application goes on
 				if _, err := os.Stat("/dev/full"); err != nil {
 					t.Skip("SKIPPED: there is no /dev/full")
 				}
+				env := app.install(t)
 				if err := p.Do(t.Context(), "canary", "drop table account"); err != nil {
 					t.Fatal(err)
 				}
@@ -197,29 +219,10 @@ func TestDjango(t *testing.T) {
 	t.Parallel()
 	app := program{name: "django", folder: "testdata/django", needs: python, fetch: pip, logins: 5,
 		run: `PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$IT" python3 "$SOURCE/shop.py"`}
-	env := app.install(t)
-	p := databases.StartPostgres(t)
-	super := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
 	const clients, each = 4, 24
-	for _, tc := range []struct {
-		isolation string
-		level     verdict.Level
-		want      verdict.Outcome
-	}{{"serializable", verdict.SER, verdict.Satisfied}, {"read committed", verdict.SI, verdict.Violated}} {
-		t.Run(tc.isolation, func(t *testing.T) {
-			if err := p.Do(t.Context(), "canary", "drop table if exists shop_line, shop_order, shop_product, shop_customer"); err != nil {
-				t.Fatal(err)
-			}
-			before := quiet(t, p)
-			s := stand(t, super, nil)
-			asked := quiet(t, p) - before // for the tables: so much again, as the application makes some
-			count := counting(t, p)
-			if _, err := shell(t.Context(), ".", env, app.run+` "$@"`, app.address(s.addr, tc.isolation), strconv.Itoa(clients), strconv.Itoa(each)); err != nil {
-				t.Fatal(err)
-			}
-			txns := s.end()
-			count(s, app.logins+asked)
-			judged(t, txns, tc.level, tc.want)
+	app.transparent(t, databases.StartPostgres(t), "shop_line, shop_order, shop_product, shop_customer",
+		func() []string { return []string{strconv.Itoa(clients), strconv.Itoa(each)} },
+		func(t *testing.T, s stood, txns []record.Transaction, _ verdict.Level, _ verdict.Outcome) {
 			if n := writes(txns); n < clients*each*2/3+1 {
 				t.Errorf("%d transactions that wrote are recorded; there were %d that bought, and others", n, clients*each*2/3)
 			}
@@ -229,7 +232,6 @@ func TestDjango(t *testing.T) {
 				}
 			}
 		})
-	}
 }
 
 // An application whose connection breaks before its COMMIT is answered does not know what became of that, and says so,
@@ -238,7 +240,7 @@ func TestUnanswered(t *testing.T) {
 	race.SkipBeforeCI(t)
 	t.Parallel()
 	p := databases.StartPostgres(t)
-	super := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	super := superuser(p)
 	for _, app := range programs {
 		t.Run(app.name, func(t *testing.T) {
 			env := app.install(t)

@@ -100,14 +100,7 @@ func stand(t *testing.T, url string, secure *tls.Config) stood {
 // pgbench runs it, in some mode and at some isolation level, as user postgres in database canary.
 func pgbench(t *testing.T, addr, isolation string, args ...string) string {
 	t.Helper()
-	initdb, err := servers.Initdb()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := servers.Find("pgbench", "apt-get install postgresql-contrib", filepath.Dir(initdb))
-	if err != nil {
-		t.Skip("SKIPPED: ", err)
-	}
+	program := databases.Program(t, "pgbench")
 	host, port, _ := net.SplitHostPort(addr)
 	cmd := exec.CommandContext(t.Context(), program, append(append([]string{"-h", host, "-p", port, "-U", "postgres"}, args...), "canary")...)
 	cmd.Env = append(os.Environ(), "PGOPTIONS=-c default_transaction_isolation="+isolation)
@@ -424,15 +417,7 @@ func TestPasswordBehindTLS(t *testing.T) {
 		}
 	}
 	s := stand(t, under, nil)
-	initdb, err := servers.Initdb()
-	if err != nil {
-		t.Fatal(err)
-	}
-	psql, err := servers.Find("psql", "apt-get install postgresql-client", filepath.Dir(initdb))
-	if err != nil {
-		t.Skip("SKIPPED: ", err)
-	}
-	cmd := exec.CommandContext(t.Context(), psql, "-Atc", "select 6 * 7", "postgres://guest:sesame@"+s.addr+"/canary")
+	cmd := exec.CommandContext(t.Context(), databases.Program(t, "psql"), "-Atc", "select 6 * 7", "postgres://guest:sesame@"+s.addr+"/canary")
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "42\n" {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -2,6 +2,7 @@ package databases
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/isowatch/isowatch/internal/servers"
@@ -25,4 +26,22 @@ func StartPostgres(t testing.TB, settings ...string) *servers.Postgres {
 	}
 	t.Cleanup(p.Close)
 	return p
+}
+
+// Program is one that comes with PostgreSQL, such as pgbench. Where there is none the test is skipped, and fails under
+// CI.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	initdb, err := servers.Initdb()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := servers.Find(name, "apt-get install postgresql-client postgresql-contrib", filepath.Dir(initdb))
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skip("SKIPPED: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -195,19 +195,8 @@ func (b *bench) pass() {
 // pgbench is a command that runs it.
 func (b *bench) pgbench(addr, isolation string, args ...string) *exec.Cmd {
 	b.Helper()
-	initdb, err := servers.Initdb()
-	if err != nil {
-		b.Fatal(err)
-	}
-	program, err := servers.Find("pgbench", "apt-get install postgresql-contrib", filepath.Dir(initdb))
-	if err != nil && os.Getenv("CI") == "" {
-		b.Skip("SKIPPED: ", err)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
 	host, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command(program, append(append([]string{"-h", host, "-p", port, "-U", "postgres"}, args...), "canary")...)
+	cmd := exec.Command(databases.Program(b, "pgbench"), append(append([]string{"-h", host, "-p", port, "-U", "postgres"}, args...), "canary")...)
 	cmd.Env = append(os.Environ(), "PGOPTIONS=-c default_transaction_isolation="+isolation)
 	return cmd
 }
