@@ -102,13 +102,6 @@ func New(opt Options) *Engine {
 	e.out = &output{opt: &e.opt, h: e.h, ev: e.ev, nShared: map[verdict.Level]int{}, seen: map[string]bool{}}
 	e.r = &resolver{opt: &e.opt, h: e.h, g: e.g, ev: e.ev, out: e.out, stop: e.stop,
 		suspended: map[ordinal][]anomaly{}}
-	if old := opt.Spare; old != nil {
-		e.h.reuse(old.h)
-		e.in.touched = old.in.touched[:0]
-		e.g.spare, e.h.slotTx, e.r.waiting = old.g.strands, old.h.slotTx[:0], old.r.waiting[:0]
-		old.g.strands, old.g.main = nil, nil
-		e.opt.Spare = nil
-	}
 	e.h.expect(opt.Expect)
 	if e.h.instants = opt.Clock == record.ClockDatabase; e.h.instants {
 		e.opt.MaxSkew = 0 // it is one clock

@@ -33,8 +33,7 @@ type graphs struct {
 	// shared are the candidates of reads of a value by whoever did not write it, where all that wrote it are admitted,
 	// so that they stay what they are; nil elsewhere.
 	shared  map[cellID][]version.ID
-	rereads int       // how often the history was read again
-	spare   []*strand // of Options.Spare, not used again yet
+	rereads int // how often the history was read again
 }
 
 // check is one level, or two that share a polygraph.
@@ -129,7 +128,6 @@ func (g *graphs) open(timed bool) {
 		g.strands = append(g.strands, g.newStrand())
 	}
 	g.main = g.strands[0]
-	g.spare = nil // strands know their engine, which knew the one before, and so on
 	if !g.opt.Online && g.opt.MaxViolations > 0 {
 		for _, c := range g.checks {
 			c.poly.MaxFound = g.opt.MaxViolations
@@ -154,10 +152,6 @@ func (g *graphs) dropSingle() {
 
 func (g *graphs) newStrand(cfgs ...constraint.Config) *strand {
 	s := newStrand(cfgs)
-	if len(g.spare) > 0 {
-		s.reuse(g.spare[0])
-		g.spare[0], g.spare = nil, g.spare[1:]
-	}
 	switch {
 	case len(cfgs) == 0:
 	case g.opt.Online:

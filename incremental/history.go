@@ -232,17 +232,6 @@ func (h *history) expect(x Expect) {
 	h.cellIDs = slices.Grow(h.cellIDs, x.Operations)
 }
 
-// reuse takes the memory of old, which must not be used any more, for in, which is
-// empty.
-func (h *history) reuse(old *history) {
-	clear(old.slots)
-	clear(old.keys.slots)
-	h.cells, h.slots, h.keys.slots = old.cells.Spare(), old.slots, old.keys.slots
-	h.txns, h.perKey = old.txns.Spare(), old.perKey.Spare()
-	h.indexOf, h.cellIDs = old.indexOf[:0], old.cellIDs[:0]
-	h.waiters = old.waiters[:0]
-}
-
 func newHistory() *history {
 	return &history{opt: &Options{}, values: values{freed: none, rare: map[cellID]otherWriters{}},
 		sessions: map[string]sessionID{}, stubs: none, first: none, listKeys: map[version.Key]*listKey{},

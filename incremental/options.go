@@ -83,8 +83,6 @@ type Options struct {
 	Seeds int
 	// Expect is how much will come, where that is known, to make room for it.
 	Expect Expect
-	// Spare, if not nil, is an engine that is not used any more, whose memory is taken.
-	Spare *Engine
 	// Online: edges are known as soon as they are proved and Tick reports as
 	// the stream goes. Otherwise all is done by Close, which is faster.
 	Online bool

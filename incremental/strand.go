@@ -92,18 +92,6 @@ func (s *strand) expect(n int) {
 	}
 }
 
-// reuse takes the memory of old, a strand that must not be used any more, for s, which
-// is empty.
-func (s *strand) reuse(old *strand) {
-	s.tab = old.tab.Spare()
-	s.tab.OneReader, s.fresh = len(s.polys) == 0, old.fresh[:0]
-	for i, p := range s.polys {
-		if i < len(old.polys) {
-			p.Reuse(old.polys[i])
-		}
-	}
-}
-
 // add takes in the next transaction, with room for so many reads and writes.
 func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 	slot := version.Slot(s.tab.Slots())

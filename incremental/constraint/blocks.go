@@ -36,14 +36,8 @@ func (p *blocks) list(k keyID) *[]blockRef {
 		if p.lists == nil {
 			p.lists = make([][]blockRef, 1)
 		}
-		n := len(p.lists)
-		p.listAt[k] = uint32(n)
-		if n < cap(p.lists) { // there may be room of a list, see Reuse
-			p.lists = p.lists[:n+1]
-			p.lists[n] = p.lists[n][:0]
-		} else {
-			p.lists = append(p.lists, nil)
-		}
+		p.listAt[k] = uint32(len(p.lists))
+		p.lists = append(p.lists, nil)
 	}
 	return &p.lists[p.listAt[k]]
 }

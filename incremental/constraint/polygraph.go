@@ -194,23 +194,6 @@ func (p *Polygraph) Expect(n int) {
 	}
 }
 
-// Reuse takes the memory of old, a polygraph that must not be used any more, for p,
-// which is empty.
-func (p *Polygraph) Reuse(old *Polygraph) {
-	p.g = old.g.Spare()
-	p.solver.contracted = old.solver.contracted
-	u, x := p.subjects, old.subjects
-	u.firstWatch, u.watches, u.pairs, u.pairsOf = x.firstWatch[:0], x.watches[:0], x.pairs[:0], x.pairsOf[:0]
-	u.dirty, u.dirtyChoices = x.dirty[:0], x.dirtyChoices[:0]
-	p.blocks.listAt = old.blocks.listAt[:0]
-	if len(old.blocks.lists) > 0 {
-		p.blocks.lists = old.blocks.lists[:1]
-	}
-	if p.banded != nil && old.banded != nil {
-		p.banded.Reuse(old.banded)
-	}
-}
-
 // Renamed is the violation with other numbers of transactions, each of which has so
 // many nodes.
 func (v Violation) Renamed(name func(version.Slot) version.Slot, parts graph.Parts) Violation {

@@ -82,12 +82,6 @@ func (g *Graph) Room(n int) {
 	g.firstOut, g.firstIn = slices.Grow(g.firstOut, n), slices.Grow(g.firstIn, n)
 }
 
-// Spare is an empty graph that uses the memory of g again, which must not be used any
-// more.
-func (g *Graph) Spare() Graph {
-	return Graph{edges: g.edges.Spare(), firstOut: g.firstOut[:0], firstIn: g.firstIn[:0]}
-}
-
 // Nodes is the number of nodes.
 func (g *Graph) Nodes() int { return len(g.firstOut) }
 

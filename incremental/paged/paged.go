@@ -28,7 +28,7 @@ func (v *Vec[I, T]) Push(x T) I {
 	i := I(v.n)
 	switch {
 	case i&mask != 0:
-	case len(v.pages) < cap(v.pages) && cap(v.pages[:len(v.pages)+1][len(v.pages)]) == size: // from Spare or Truncate
+	case len(v.pages) < cap(v.pages) && cap(v.pages[:len(v.pages)+1][len(v.pages)]) == size: // from Truncate
 		k := len(v.pages)
 		v.pages = v.pages[:k+1]
 		v.pages[k] = v.pages[k][:0]
@@ -43,16 +43,8 @@ func (v *Vec[I, T]) Push(x T) I {
 	return i
 }
 
-// Spare is an empty array that uses the memory of v again, which must not be used any
-// more. T has no pointers, or what they lead to stays in memory.
-func (v *Vec[I, T]) Spare() Vec[I, T] {
-	for i := range v.pages {
-		v.pages[i] = v.pages[i][:0]
-	}
-	return Vec[I, T]{pages: v.pages[:0]}
-}
-
-// Truncate keeps the first n elements.
+// Truncate keeps the first n elements. Their memory is used again. T has no pointers, or what they lead to stays in
+// memory.
 func (v *Vec[I, T]) Truncate(n int) {
 	full := (n + size - 1) >> shift
 	v.pages = v.pages[:full]

@@ -21,8 +21,7 @@ func TestAgain(t *testing.T) {
 		fill(0, 10_000, 0)
 		v.Truncate(n)
 		fill(n, 10_000, 1)
-		v = v.Spare()
-		if v.Len() != 0 {
+		if v.Truncate(0); v.Len() != 0 {
 			t.Fatalf("%d elements", v.Len())
 		}
 		fill(0, 20_000, 2)

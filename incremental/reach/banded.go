@@ -88,7 +88,6 @@ type Banded struct {
 	Instants bool
 
 	slab    [][]word // pages that rows lie in
-	spare   [][]word // pages to use again, of rowPage words
 	bytes   int      // of rows
 	scratch []word
 	kept    []word
@@ -132,21 +131,6 @@ func (b *Banded) Room(n int) {
 	nodes := n * int(b.parts)
 	b.p, b.m, b.row = slices.Grow(b.p, nodes), slices.Grow(b.m, nodes), slices.Grow(b.row, nodes)
 	b.at, b.from = slices.Grow(b.at, nodes), slices.Grow(b.from, nodes)
-}
-
-// Reuse takes the memory of old, which must not be used any more, for b, which is
-// empty.
-func (b *Banded) Reuse(old *Banded) {
-	b.end, b.last, b.l, b.sufMinL = old.end[:0], old.last[:0], old.l[:0], old.sufMinL[:0]
-	b.p, b.m, b.at, b.from, b.row = old.p[:0], old.m[:0], old.at[:0], old.from[:0], old.row[:0]
-	b.late, b.kept = old.late[:0], old.kept[:0]
-	b.open, b.least, b.most, b.scratch, b.stack, b.told = old.open[:0], old.least[:0], old.most[:0], old.scratch[:0],
-		old.stack[:0], old.told[:0]
-	for _, page := range old.slab {
-		if cap(page) == rowPage {
-			b.spare = append(b.spare, page[:0])
-		}
-	}
 }
 
 // never is before all times, ever behind all: of a transaction without a start or end.
@@ -290,12 +274,7 @@ func (b *Banded) fresh(n int) row {
 			page = 64 // most histories of tests are tiny
 		}
 		page = max(page, n)
-		if k := len(b.spare) - 1; k >= 0 && n <= rowPage {
-			page = rowPage
-			b.slab, b.spare = append(b.slab, b.spare[k]), b.spare[:k]
-		} else {
-			b.slab = append(b.slab, make([]word, 0, page))
-		}
+		b.slab = append(b.slab, make([]word, 0, page))
 		b.bytes += page * wordSize
 		last++
 	}

@@ -383,7 +383,9 @@ func (k *Sets) child(id ID, h uint32, i int) ID {
 
 // Clear gives all sets up.
 func (k *Sets) Clear() {
-	k.blocks, k.refs, k.free = k.blocks.Spare(), k.refs.Spare(), k.free[:0]
+	k.blocks.Truncate(0)
+	k.refs.Truncate(0)
+	k.free = k.free[:0]
 }
 
 // Bytes is the memory held, for measurement.

@@ -170,13 +170,6 @@ func (t *Table) isEndless(s Slot) bool {
 	return int(s>>6) < len(t.endless) && t.endless[s>>6]>>(s&63)&1 != 0
 }
 
-// Spare is an empty table that uses the memory of t again, which must not be used any
-// more.
-func (t *Table) Spare() Table {
-	return Table{slots: t.slots[:0], ops: t.ops[:0], v: t.v.Spare(), readers: t.readers.Spare(), initial: t.initial[:0],
-		endless: t.endless[:0]}
-}
-
 // At is a version; the pointer is good until the next New.
 func (t *Table) At(v ID) *Version { return t.v.At(v) }
 

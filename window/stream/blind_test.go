@@ -114,7 +114,7 @@ func TestWholeGivesUpAndGoesOn(t *testing.T) {
 	if s := h.Stats(); s.Undecided == 0 || s.Segments == 0 {
 		t.Errorf("%d segments ended and left %d open, want some of both", s.Segments, s.Undecided)
 	}
-	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 {
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 128 {
 		t.Errorf("%d MB were allocated for %d records: no room is to be made for all that the next segment might have", mb, len(lines))
 	}
 	all, _ := h.Standing()

@@ -41,7 +41,6 @@ type segments struct {
 
 	engine *incremental.Engine
 	opened uint64 // engines so far
-	sized  int    // for how many records the engines had room when the last one began with no other's memory
 	front  *frontier.Frontier
 	// complete: every write since the initial state is in the input, so far.
 	complete bool
@@ -211,8 +210,7 @@ func (s *segments) declared() (record.Coverage, record.Tables) {
 	return record.CoverageComplete, s.cfg.Tables
 }
 
-// newEngine makes an engine with the memory of the last one, which must not be used any
-// more; but not once it has room for much less, as the memory would stay.
+// newEngine makes an engine; the last one must not be used any more.
 func (s *segments) newEngine() *incremental.Engine {
 	coverage, tables := s.declared()
 	var expect incremental.Expect
@@ -221,10 +219,7 @@ func (s *segments) newEngine() *incremental.Engine {
 		n := s.room(s.cfg.Segment+2*s.cfg.Overlap)/s.cfg.weighs(operations*opBytes) + len(s.seeds)
 		expect = incremental.Expect{Transactions: n, Operations: operations * n}
 	}
-	spare, room := s.engine, s.room(s.cfg.Segment)
-	if spare == nil || 4*room < 3*s.sized {
-		spare, s.engine, s.sized = nil, nil, room
-	}
+	s.engine = nil // its memory is free
 	each := 0
 	if s.cfg.Whole {
 		each = wholeBytes
@@ -243,8 +238,7 @@ func (s *segments) newEngine() *incremental.Engine {
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
 		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts,
 		Spacing: s.cfg.Spacing,
-		Steps:   s.cfg.Steps, BytesMax: s.cfg.BytesMax, BytesEach: each, Online: true, Seeds: len(s.seeds), Spare: spare,
-		Lost: s.lost})
+		Steps:   s.cfg.Steps, BytesMax: s.cfg.BytesMax, BytesEach: each, Online: true, Seeds: len(s.seeds), Lost: s.lost})
 }
 
 // wholeBytes is how many bytes of closures each transaction of a segment may add that is to be the whole.

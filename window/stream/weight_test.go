@@ -133,8 +133,8 @@ func TestKnownKeysTakeRoomOfSegments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if h = r; h.segs.room(cfg.WithDefaults().Segment) != room || h.segs.sized > room*4/3 {
-				t.Errorf("after a restart there is room for %d records, with the memory of %d; before it for %d", h.segs.room(cfg.WithDefaults().Segment), h.segs.sized, room)
+			if h = r; h.segs.room(cfg.WithDefaults().Segment) != room {
+				t.Errorf("after a restart there is room for %d records; before it for %d", h.segs.room(cfg.WithDefaults().Segment), room)
 			}
 		}
 	}
