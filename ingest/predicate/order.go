@@ -33,19 +33,18 @@ type search struct {
 	w     *walk
 	rules Rules
 
-	timed   bool
-	latest  map[string]int32 // committed transactions of sessions
-	writers [][]int32        // by table and version: who made it, or later if that are several
-	coming  []int32          // transactions in the order of their starts
-	next    int              // of these: the first that was never open
-	least   int              // how many are open at least
-	open    []int32          // of them, those that are not in the order, by their ends
-	undone  int              // committed ones that are not in the order
-	txns    []searched
-	order   []verdict.Event
-	floor   int      // how much of the order is for good
-	past    []wrote  // what the writes of the rest took the place of
-	places  []places // by table
+	timed  bool
+	latest map[string]int32 // committed transactions of sessions
+	coming []int32          // transactions in the order of their starts
+	next   int              // of these: the first that was never open
+	least  int              // how many are open at least
+	open   []int32          // of them, those that are not in the order, by their ends
+	undone int              // committed ones that are not in the order
+	txns   []searched
+	order  []verdict.Event
+	floor  int      // how much of the order is for good
+	past   []wrote  // what the writes of the rest took the place of
+	places []places // by table
 
 	stuck   int32 // who will not find what it found, or none
 	forks   []fork
@@ -345,7 +344,6 @@ func (s *search) extend() {
 		s.timed = !slices.ContainsFunc(s.h.Txns, func(t record.Transaction) bool { return !t.HasTimes })
 	}
 	s.coming, s.next = slices.Clone(s.coming[s.next:]), 0
-	fresh := len(s.coming)
 	for i := known; i < len(s.txns); i++ {
 		t, x := &s.h.Txns[i], &s.txns[i]
 		// Records stand nearly in the order of their ends.
@@ -373,9 +371,6 @@ func (s *search) extend() {
 		}
 	}
 	s.least = min(windowLeast, 2*len(s.latest))
-	if s.timed && !s.rules.RealTime {
-		s.putBefore(s.coming[fresh:])
-	}
 	slices.SortFunc(s.coming, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.txns[a].start, s.txns[b].start), cmp.Compare(a, b))
 	})
@@ -387,49 +382,6 @@ func (s *search) extend() {
 		p.made, p.as = append(p.made, more...), append(p.as, more...)
 		if s.rules.Starts {
 			p.wrote = append(p.wrote, slices.Repeat([]int32{none}, len(more))...)
-		}
-	}
-}
-
-// putBefore has whoever wrote what nobody else did start no later than those who read it.
-func (s *search) putBefore(txns []int32) {
-	s.writers = append(s.writers, make([][]int32, len(s.h.tables)-len(s.writers))...)
-	writers := s.writers
-	for _, t := range s.h.tables {
-		w := &writers[t.number]
-		*w = append(*w, slices.Repeat([]int32{none}, len(t.versions)-len(*w))...)
-	}
-	for _, t := range txns {
-		for _, m := range s.h.makes(t) {
-			for n := range m.rows {
-				switch w := &writers[m.of.number][m.as(n)]; {
-				case *w == none || *w == t:
-					*w = t
-				default:
-					*w = later
-				}
-				if m.each == nil {
-					break
-				}
-			}
-		}
-	}
-	for _, t := range txns {
-		for i := range s.h.acts[t] {
-			st := s.h.acts[t][i].statement
-			if st == nil || st.op.Kind != record.PredicateRead {
-				continue
-			}
-			last := int32(none)
-			for _, v := range st.seen {
-				if v == last {
-					continue
-				}
-				if w := writers[st.of.number][v]; w >= 0 {
-					s.txns[w].start = min(s.txns[w].start, s.txns[t].start)
-				}
-				last = v
-			}
 		}
 	}
 }
