@@ -141,6 +141,8 @@
 //	… for longer                       is given up when it was silent, and the others   loss: Missed counts it, and
 //	                                   went on, for MaxTransaction more                 its records are Late
 //	all partitions stall               no time passes, all waits: what is read is away   no loss
+//	… and come back                    nothing is handed out while those who write may       no loss
+//	                                   not have caught up: Returned
 //	a hole in a session                Gap                                              loss
 //	a session's first records are      with Whole, Gap if the first that comes has a    loss
 //	missing                            seq of 2 or more; it may also be one that was
@@ -223,11 +225,8 @@
 //
 // # When it is full
 //
-// A partition that lags makes the others wait in memory. At MaxBuffered waiting
-// records Full is true; a caller that can pause partitions reads on only from
-// those that Wants names. It may go on adding nevertheless: then Next gives out the
-// first in order early, the watermark follows them, and what arrives behind it is Late.
-// Memory is bounded in both cases; only the second loses completeness, counted
+// A partition that lags makes the others wait in memory. With MaxBuffered waiting records Next gives out the
+// first in order early, the watermark follows them, and what arrives behind it is Late. That loses completeness, counted
 // as Forced.
 //
 // # Which times are dropped

@@ -37,6 +37,8 @@ type Order struct {
 	moved     bool
 	reachedAt int64
 	flushed   bool
+	// returned: watermark and mark stay where they are; Returned.
+	returned bool
 	// dirty: the watermark may be behind what the partitions allow.
 	dirty     bool
 	watermark int64
@@ -206,6 +208,9 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	own := true // key is the record's own time, so it can be late
 	trusted := h.HasTimes && h.End <= endMost && !(broker && o.aheadOf(h.End, arrival))
 	limit, shown, place := sub(p.greatest, o.delay), p.bound(o.delay), p.place // as they were before this record
+	if o.returned {                                                            // nothing that has to be behind it has been handed out, whatever its partition shows
+		limit, place = none, min(place, o.mark)
+	}
 	p.unnumbered = p.unnumbered || !h.HasSeq
 	wrong := trusted && !broker && !o.numbered && s.runsBack(h)
 	if wrong {

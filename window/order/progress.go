@@ -195,6 +195,14 @@ func (o *Order) heardAt(now int64) int64 {
 	return at
 }
 
+// Returned says whether what is read was out of reach until lately. Then it may have been so for those who write, too,
+// and what they have not yet written ended longer ago than Lateness allows. While it is so the watermark and the mark stay
+// where they are, and no tick is due: what is read meanwhile waits, and is in order with what is still to be
+// written. O(1).
+func (o *Order) Returned(lately bool) {
+	o.returned, o.dirty = lately, true
+}
+
 // hear notes that there is news of p: it is not idle.
 func (o *Order) hear(p *partition) {
 	if !p.heard {
@@ -254,7 +262,7 @@ func (o *Order) idle(p *partition) bool {
 // settle moves the watermark and the mark to where the partitions allow. O(1) when nothing
 // was learned since, otherwise O(partitions).
 func (o *Order) settle() {
-	if !o.dirty {
+	if !o.dirty || o.returned {
 		return
 	}
 	o.dirty = false
@@ -348,4 +356,4 @@ func (o *Order) Unread() (from int64, ok bool) {
 }
 
 // Flush says that the input has ended: Next gives out all that is held.
-func (o *Order) Flush() { o.flushed, o.dirty = true, true }
+func (o *Order) Flush() { o.flushed, o.returned, o.dirty = true, false, true }

@@ -60,7 +60,7 @@ func (t *ticks) take() bool {
 // has been silent for long enough. It is to be called when Next has returned false,
 // and the tick to be made if it says so. O(1).
 func (o *Order) Tick() (at int64, due bool) {
-	if o.every <= 0 {
+	if o.every <= 0 || o.returned {
 		return 0, false
 	}
 	if !o.ticks.pending && !o.ticks.silent {

@@ -27,6 +27,9 @@ type Entry struct {
 	// (order.Kept).
 	Sample uint8
 	Batch  *decode.Batch // nil: only time passes
+	// Returned: the source was out of reach until lately. So may it have been for those who write to it, and they may
+	// still have what they could not write: nothing is handed out while entries say so (order.Returned).
+	Returned bool
 }
 
 // Violation is what an engine found.
@@ -188,6 +191,7 @@ func newHistory(cfg Config) *History {
 // as it tells all of them how far the input has come.
 func (h *History) Take(e *Entry) {
 	h.next = e.Number + 1
+	h.order.Returned(e.Returned)
 	for n := range e.Partitions {
 		h.order.Expect(n)
 	}

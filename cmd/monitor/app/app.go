@@ -517,7 +517,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
 		complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew,
 		foreign: s.foreign && s.again(a.cfg.Source.Kafka),
-		workers: map[string]*worker{}, group: group, working: working, going: going, began: began, now: time.Now,
+		workers: map[string]*worker{}, heard: map[int]time.Time{}, group: group, working: working, going: going, began: began, now: time.Now,
 		beat:   a.pulse.of("input"),
 		causes: causes{}, pool: newPool(a.cfg.Window.Histories),
 	}
@@ -551,6 +551,9 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	decoding := a.newStage(src, s)
 	defer decoding.Close()
 	in.stage = decoding
+	if a.posted != nil && s.time > 0 { // while there was no monitor, nobody could post
+		in.returns(time.Now(), time.Since(time.Unix(0, s.time)))
+	}
 	if err := in.run(ctx); err != nil {
 		in.abort(err)
 		return err

@@ -23,17 +23,20 @@ type entry struct {
 	sample map[string]uint8
 	batch  *decode.Batch // nil: nothing was read, only time passed
 	size   int64         // of it in the journal, in bytes; 0 without one
+	// returned: the source was out of reach until lately (stream.Entry).
+	returned bool
 }
 
-// append writes what the journal keeps of e under its number: what code lists, a byte that is 1 if a
-// batch follows, and the batch, as decode has it.
+// append writes what the journal keeps of e under its number: what code lists, flags, and the batch if there is one, as
+// decode has it.
 func (e *entry) append(b []byte) []byte {
 	c := wire.Coder{B: b}
 	e.code(&c)
-	if e.batch == nil {
-		return append(c.B, 0)
+	has := e.batch != nil
+	if c.Flags(&has, &e.returned); !has {
+		return c.B
 	}
-	return e.batch.Marshal(append(c.B, 1))
+	return e.batch.Marshal(c.B)
 }
 
 func (e *entry) code(c *wire.Coder) {
@@ -60,11 +63,12 @@ func parseEntry(number uint64, b []byte) (*entry, error) {
 			r.Fail()
 		}
 	}
-	has := r.Byte()
-	if !r.OK() || e.partitions > partitionsMax || has > 1 || has == 0 && r.Len() > 0 {
+	has := false
+	r.Flags(&has, &e.returned)
+	if !r.OK() || e.partitions > partitionsMax || !has && r.Len() > 0 {
 		return nil, fmt.Errorf("entry %d: %w", number, errEntry)
 	}
-	if has == 0 {
+	if !has {
 		return e, nil
 	}
 	var err error

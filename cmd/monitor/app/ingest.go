@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ type ingest struct {
 	teller  *teller // hears of trouble
 	status  *status // hears of histories
 	failing *failing
+	// heard is when a partition was last read. Until settled those who write may not have caught up.
+	heard   map[int]time.Time
+	settled time.Time
 	stage   stage
 	// partitions is how many the source has.
 	partitions func() int
@@ -163,7 +167,7 @@ func (in *ingest) run(reading context.Context) error {
 			}
 			last = in.now()
 			first := len(in.taken) == 0
-			in.sourceWorks(b.Partition)
+			in.sourceWorks(b.Partition, last)
 			in.take(b, last)
 			if len(in.arena) >= in.tuning.groupBytes || len(in.letters) >= groupLettersMax {
 				err = in.write(work)
@@ -199,12 +203,24 @@ func (in *ingest) run(reading context.Context) error {
 }
 
 // sourceWorks notes that the source works, as far as a batch of a partition shows that.
-func (in *ingest) sourceWorks(partition int) {
+func (in *ingest) sourceWorks(partition int, now time.Time) {
 	if in.ready.ready(whoInput) {
 		in.log.Info().Str("source", in.name).Int("partitions", in.partitions()).Msg("reading")
 	}
-	if in.failing.end(partition) && in.ready.ready(whoSource) {
+	failed, works := in.failing.end(partition)
+	if failed {
+		in.returns(now, now.Sub(cmp.Or(in.heard[partition], in.began)))
+	}
+	if in.heard[partition] = now; works && in.ready.ready(whoSource) {
 		in.log.Info().Str("source", in.name).Msg("the source works again")
+	}
+}
+
+// returns notes that the source was out of reach for some time. Whoever writes to it tries again ever more rarely: he is
+// waited for as long again, as far as anything that is silent is.
+func (in *ingest) returns(now time.Time, away time.Duration) {
+	if until := now.Add(min(away, in.cfg.Window.IdleAfter)); until.After(in.settled) {
+		in.settled = until
 	}
 }
 
@@ -237,7 +253,8 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 		return
 	}
 	in.foreign = false
-	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b}
+	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b,
+		returned: now.Before(in.settled)}
 	in.next++
 	for _, w := range in.order {
 		if level := w.decide(now); level > 0 {
@@ -530,13 +547,14 @@ func (f *failing) begin(err error) {
 }
 
 // end notes that a partition can be read, and so that the source can be asked; it tells
-// whether nothing fails any more.
-func (f *failing) end(partition int) bool {
+// whether it had failed, and whether nothing fails any more.
+func (f *failing) end(partition int) (failed, works bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	failed = f.parts[partition] || f.parts[wholeSource]
 	delete(f.parts, partition)
 	delete(f.parts, wholeSource)
-	return len(f.parts) == 0
+	return failed, len(f.parts) == 0
 }
 
 // newStage begins to read and decode src behind what was stored.

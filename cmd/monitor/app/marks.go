@@ -39,6 +39,7 @@ type marks struct {
 	// them must not stay.
 	waited   map[int]bool
 	next     uint64 // the number of the next entry
+	time     int64  // of the entry before, Unix nanoseconds
 	complete bool
 	anew     bool
 }
@@ -85,7 +86,7 @@ func (m *marks) states() map[string][]byte {
 
 // set moves m behind an entry.
 func (m *marks) set(e kept) {
-	m.next, m.complete, m.anew = e.number+1, e.mark.complete, e.mark.anew
+	m.next, m.time, m.complete, m.anew = e.number+1, e.time, e.mark.complete, e.mark.anew
 	if e.mark.partition < 0 {
 		return
 	}
@@ -125,6 +126,7 @@ const (
 	stateNext     = iota // of the next entry; what the journal has from there on is not valid
 	stateComplete        // 1 or 0
 	stateAnew            // 1 or 0
+	stateTime            // of the last entry, Unix nanoseconds
 )
 
 // OffsetsOfMonitor tells whether what a store has under the name of an input are notes
@@ -144,7 +146,7 @@ func (m *marks) offsets(origin string) map[string]map[int]int64 {
 		resume[n], seen[n], identity[n] = p.resume, p.seen, p.identity
 	}
 	state := map[int]int64{stateNext: int64(min(m.next, math.MaxInt64)), stateComplete: bit(m.complete),
-		stateAnew: bit(m.anew)}
+		stateAnew: bit(m.anew), stateTime: m.time}
 	return map[string]map[int]int64{origin: resume, origin + seenSuffix: seen, origin + identitySuffix: identity,
 		origin + stateSuffix: state, journalOf: {0: inputHash(origin)}}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -72,11 +73,46 @@ func TestFailing(t *testing.T) {
 	f.begin(fmt.Errorf("wrapped: %w", &kafka.PartitionError{Partition: 1, Err: broken}))
 	f.begin(broken) // is over with the next batch, whatever it is of
 	for _, step := range []struct {
-		batch int
-		works bool
-	}{{0, false}, {1, false}, {0, false}, {2, true}, {1, true}} {
-		if works := f.end(step.batch); works != step.works {
-			t.Errorf("after a batch of partition %d: works %v, want %v", step.batch, works, step.works)
+		batch         int
+		failed, works bool
+	}{{0, true, false}, {1, true, false}, {0, false, false}, {2, true, true}, {1, false, true}} {
+		if failed, works := f.end(step.batch); failed != step.failed || works != step.works {
+			t.Errorf("after a batch of partition %d: failed %v, works %v, want %+v", step.batch, failed, works, step)
+		}
+	}
+}
+
+// A source that was out of reach is read on, and nothing is concluded until those who write to it have had as long
+// again, and idle_after at most. What the journal says of it is the same after a restart.
+func TestReturned(t *testing.T) {
+	var f failing
+	s := setting{cfg: testConfig(nil), log: zerolog.Nop()}
+	s.cfg.Window.IdleAfter = 10 * time.Second
+	began := time.Unix(1000, 0)
+	in := &ingest{setting: &s, failing: &f, heard: map[int]time.Time{}, began: began, partitions: func() int { return 2 }}
+	for _, step := range []struct {
+		second    int
+		fails     bool
+		partition int
+		returned  bool
+	}{
+		{second: 1, partition: 0}, {second: 1, partition: 1}, {second: 2, fails: true, partition: 1},
+		{second: 4, partition: 0}, {second: 5, partition: 1, returned: true}, // for 4 seconds
+		{second: 8, partition: 0, returned: true}, {second: 9, partition: 1},
+		{second: 10, fails: true, partition: 0}, {second: 90, partition: 0, returned: true}, // for 10
+		{second: 99, partition: 1, returned: true}, {second: 100, partition: 1},
+	} {
+		if step.fails {
+			f.begin(&kafka.PartitionError{Partition: step.partition, Err: io.ErrUnexpectedEOF})
+			continue
+		}
+		now := began.Add(time.Duration(step.second) * time.Second)
+		in.sourceWorks(step.partition, now)
+		in.take(nil, now)
+		e := in.taken[len(in.taken)-1]
+		again, err := parseEntry(e.number, e.append(nil))
+		if err != nil || e.returned != step.returned || again.returned != step.returned {
+			t.Errorf("%+v: returned %v, read again %+v, %v", step, e.returned, again, err)
 		}
 	}
 }

@@ -194,7 +194,7 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		w.lastRecord = e.time
 	}
 	w.history.Take(&stream.Entry{Number: e.number, Time: e.time, Partitions: e.partitions, Sample: e.sample[w.db],
-		Batch: e.batch})
+		Batch: e.batch, Returned: e.returned})
 	w.spendStep(began)
 	if err := w.work(ctx); err != nil {
 		return err

@@ -1,7 +1,9 @@
 package streamtest
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,6 +64,73 @@ func TestStalledPartitionsAccuseNobody(t *testing.T) {
 		losses, heals := h.Stats().Losses, longest == time.Minute
 		if h.Complete() != heals || (losses == stream.Stats{}.Losses) != heals || (losses[stream.LostPartition] == 1) == heals || (aborted == 1) != heals {
 			t.Errorf("max_transaction %v: coverage complete: %v, losses %v; %d aborted reads", longest, h.Complete(), losses, aborted)
+		}
+	}
+}
+
+// The broker is away for 42 seconds, for those who write to it too. When it is back they write what they have kept one
+// partition after the other, or (unordered) one of them later than another, who is writing what is new meanwhile. Nobody
+// is accused of having read what is still to be written, and nothing is lost.
+func TestWritersThatWereAwayAreWaitedFor(t *testing.T) {
+	const base, tenth = int64(1_700_000_000_000_000_000), int64(100 * time.Millisecond)
+	for _, longest := range []time.Duration{time.Second, 5 * time.Second, time.Minute} {
+		for _, unordered := range []bool{false, true} {
+			h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
+				MaxSkew: 5 * time.Millisecond, MaxTransaction: longest, UniqueValues: true, Every: 250 * time.Millisecond,
+				Order: order.Options{Lateness: 500 * time.Millisecond, IdleAfter: 10 * time.Second}})
+			number, next, found := uint64(0), [2]int{}, 0
+			take := func(e *stream.Entry) {
+				number++
+				e.Number, e.Partitions = number, 2
+				h.Take(e)
+				for more := true; more; {
+					more = h.Run(100)
+					found += len(h.Found())
+				}
+			}
+			const away, back, settled, end = 200, 620, 640, 1000
+			var kept [2][2][]sent // by who writes, by partition
+			for i := range int64(end) {
+				now := base + i*tenth
+				for writer := range int64(2) {
+					did := func(partition int64, kind record.OpKind, key string) sent {
+						session := fmt.Sprint(writer, partition)
+						at := now + 2*partition
+						return sent{record.Transaction{DB: "d", Session: session, Seq: i, HasSeq: true, HasTimes: true, Start: at, End: at + 1,
+							ID: fmt.Sprint(session, "#", i), Ops: []record.Op{{Kind: kind, Key: key, Value: record.Int(i)}}}, at + 1}
+					}
+					key := fmt.Sprint(writer)
+					kept[writer][0] = append(kept[writer][0], did(0, record.Write, key))
+					kept[writer][1] = append(kept[writer][1], did(1, record.Read, key))
+				}
+				if away <= i && i < back {
+					take(&stream.Entry{Time: now})
+					continue
+				}
+				for partition := range 2 {
+					var all []sent
+					for writer := range 2 {
+						catchesUp := back + 15*int64(1-partition)
+						if unordered && writer == 0 {
+							catchesUp = back
+						}
+						if i < back || i >= catchesUp {
+							all, kept[writer][partition] = append(all, kept[writer][partition]...), nil
+						}
+					}
+					slices.SortStableFunc(all, func(a, b sent) int { return cmp.Compare(a.at, b.at) })
+					b := batch(partition, next[partition], all)
+					next[partition] += len(all)
+					b.CaughtUp = true
+					take(&stream.Entry{Time: now + 3, Batch: b, Returned: back <= i && i < settled})
+				}
+			}
+			if found > 0 {
+				t.Errorf("max_transaction %v, unordered: %v: %d are accused", longest, unordered, found)
+			}
+			if lost := h.Stats().Losses; !h.Complete() || lost != (stream.Stats{}).Losses || h.Judged() < 3000 {
+				t.Errorf("max_transaction %v, unordered: %v: %d judged, losses %v", longest, unordered, h.Judged(), lost)
+			}
 		}
 	}
 }
