@@ -216,10 +216,14 @@ func (in *ingest) sourceWorks(partition int, now time.Time) {
 	}
 }
 
+// catchUpMost is how long those who write are waited for at most: Kafka's clients try again every ten seconds and more
+// often.
+const catchUpMost = 10 * time.Second
+
 // returns notes that the source was out of reach for some time. Whoever writes to it tries again ever more rarely: he is
-// waited for as long again, as far as anything that is silent is.
+// waited for as long again.
 func (in *ingest) returns(now time.Time, away time.Duration) {
-	if until := now.Add(min(away, in.cfg.Window.IdleAfter)); until.After(in.settled) {
+	if until := now.Add(min(away, catchUpMost)); until.After(in.settled) {
 		in.settled = until
 	}
 }

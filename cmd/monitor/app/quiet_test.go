@@ -83,11 +83,10 @@ func TestFailing(t *testing.T) {
 }
 
 // A source that was out of reach is read on, and nothing is concluded until those who write to it have had as long
-// again, and idle_after at most. What the journal says of it is the same after a restart.
+// again, and ten seconds at most. What the journal says of it is the same after a restart.
 func TestReturned(t *testing.T) {
 	var f failing
 	s := setting{cfg: testConfig(nil), log: zerolog.Nop()}
-	s.cfg.Window.IdleAfter = 10 * time.Second
 	began := time.Unix(1000, 0)
 	in := &ingest{setting: &s, failing: &f, heard: map[int]time.Time{}, began: began, partitions: func() int { return 2 }}
 	for _, step := range []struct {
