@@ -13,11 +13,8 @@ import (
 
 // alert adds an alert, or replaces its body, and what is pending of it.
 func (w *writer) alert(a Alert) error {
-	if err := w.room(6, Inlined(len(a.Body)+8)+4*len(a.ID)+128); err != nil {
-		return err
-	}
 	key := nameKey(prefixAlert, a.ID)
-	number, body, err := w.s.numbered(w.txn, key)
+	number, body, err := w.numbered(key)
 	if err != nil {
 		return err
 	}
@@ -43,7 +40,7 @@ func (w *writer) pend(number uint64, id string, news int) error {
 		return nil
 	}
 	key := numberKey(prefixPending, number)
-	before, _, err := w.s.numbered(w.txn, key)
+	before, _, err := w.numbered(key)
 	if err != nil {
 		return err
 	}
@@ -54,10 +51,14 @@ func (w *writer) pend(number uint64, id string, news int) error {
 	return w.set(key, append(u64(uint64(left)), id...))
 }
 
-// noticed is how many entries and bytes notices add to a transaction at most.
+// noticed is how many entries and bytes alerts and notices add to a transaction at most.
 func (w *writer) noticed(c Commit) (count, size int) {
 	if c.Life != nil {
 		count, size = 3, Inlined(len(c.Life))+128
+	}
+	for _, a := range c.Alerts {
+		count += 6
+		size += Inlined(len(a.Body)+8) + 4*len(a.ID) + 128
 	}
 	for _, n := range c.Notices {
 		count += 4 + len(w.s.opt.Receivers)
@@ -82,7 +83,7 @@ func (w *writer) notices(c Commit) error {
 		}
 	}
 	for _, h := range c.Handled {
-		number, body, err := w.s.numbered(w.txn, nameKey(prefixAlert, h.ID))
+		number, body, err := w.numbered(nameKey(prefixAlert, h.ID))
 		if err == nil && body != nil {
 			err = w.pend(number, h.ID, -h.News)
 		}
@@ -103,7 +104,7 @@ func (w *writer) notice(n Notice) error {
 		return nil
 	}
 	key := nameKey(prefixNoticeID, n.ID)
-	if there, err := has(w.txn, key); there || err != nil {
+	if there, err := w.get(key); there != nil || err != nil {
 		return err
 	}
 	number := w.state.noticeNext

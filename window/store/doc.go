@@ -66,19 +66,15 @@
 //
 // A Badger transaction holds at most 15% of a memtable: here some 600 kB and 6,500
 // entries, where a large value counts 128 bytes and a journal entry nothing. Nearly
-// every Commit fits and is one transaction. Dead letters and alerts that do not fit into one,
-// thousands of them, are split: each is in some transaction together with its index and
-// outbox entries and the state; offsets, journal and checkpoints are in the last one. A crash
-// between leaves some of the dead letters and alerts, but not the offset; what is read
-// again finds them there. The promise of the first section holds in both cases.
+// every Commit fits and is one transaction. Dead letters that do not fit into one, thousands of them, are split: each
+// is in some transaction together with its index and the state; all else is in the last one. A crash between leaves
+// some of the dead letters, but not the offset; what is read again finds them there.
 //
-// Offsets, journal and checkpoints must hold together, however many they are: thousands of
-// histories begin with one batch, or go when the store is used for another input. If
-// they do not fit beside the dead letters and alerts, the transaction that commits has them
-// written down, and what is written down is done in others (rest.go). A crash between has Open do
-// that. Whoever
-// reads meanwhile may find a part of it; the monitor reads checkpoints and offsets
-// only as it begins.
+// All else must hold together, however much it is: thousands of histories begin with one batch, or go when the store is
+// used for another input; alerts wait for room on the disk, and how far they were counted is stored with them. If it
+// does not fit, the transaction that commits has it written down, and what is written down is done in others (rest.go).
+// A crash between has Open do that. Whoever reads meanwhile may find a part of it; the monitor reads checkpoints and
+// offsets only as it begins.
 //
 // # Durability
 //

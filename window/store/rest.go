@@ -1,12 +1,14 @@
 package store
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/isowatch/isowatch/internal/wire"
 )
 
-// Where offsets, checkpoints and journal are more than one transaction holds, as of thousands
-// of histories that begin, or go, with one Commit, they are written down first: the keys, and
-// what is to be stored under each. A transaction that holds this, in a file of its own if it is
+// Where a Commit is more than one transaction holds, as of thousands of histories that begin, or go, with it, or of as
+// many alerts, it is written down first, dead letters apart: the keys, and what is to be stored under each. A transaction that holds this, in a file of its own if it is
 // large, and the counters, is the one that commits. Then it is done, in as many
 // transactions as it takes, and the last one takes the record away.
 //
@@ -16,10 +18,10 @@ import (
 // What is done is the same whatever was done of it before, as nobody else writes until it
 // is over.
 
-// rest is what a Commit has left to do.
-type rest []change
+// rest is what a Commit has left to do: what is to be stored under each key, nil for nothing any more.
+type rest map[string][]byte
 
-// change is one of a rest. Nothing is stored under the key any more if raw is nil.
+// change is what is to be stored under a key, nil for nothing any more.
 type change struct{ key, raw []byte }
 
 const (
@@ -30,29 +32,28 @@ const (
 // encode writes, one after the other: 1, the key and what is stored under it, sealed; or 0 and a key that goes. Each is
 // its length and its bytes.
 func (r rest) encode() (b []byte) {
-	for _, c := range r {
-		if c.raw == nil {
-			b = wire.AppendText(append(b, restRemove), c.key)
+	for _, key := range slices.Sorted(maps.Keys(r)) {
+		if raw := r[key]; raw == nil {
+			b = wire.AppendText(append(b, restRemove), key)
 		} else {
-			b = wire.AppendText(wire.AppendText(append(b, restPut), c.key), c.raw)
+			b = wire.AppendText(wire.AppendText(append(b, restPut), key), raw)
 		}
 	}
 	return b
 }
 
-// parseRest reads what encode wrote; changes are parts of b.
-func parseRest(b []byte) (out rest, err error) {
-	r := wire.NewReader(b)
+// parseRest reads what encode wrote; what is to be stored are parts of b.
+func parseRest(b []byte) (rest, error) {
+	r, out := wire.NewReader(b), rest{}
 	for r.Len() > 0 {
-		kind := r.Byte()
-		c := change{key: r.Bytes()}
+		kind, key, raw := r.Byte(), r.Bytes(), []byte(nil)
 		if kind == restPut {
-			c.raw = r.Bytes()
+			raw = r.Bytes()
 		}
-		if !r.OK() || kind > restPut || len(c.key) == 0 || kind == restPut && len(c.raw) < sealed {
+		if !r.OK() || kind > restPut || len(key) == 0 || kind == restPut && len(raw) < sealed {
 			return nil, damaged(keyRest, "it can't be decoded")
 		}
-		out = append(out, c)
+		out[string(key)] = raw
 	}
 	return out, nil
 }
@@ -77,8 +78,8 @@ func (s *Badger) finish() (did bool, err error) {
 	if err := s.room(int64(len(b)) + openRoom - s.opt.Reserve); err != nil {
 		return false, err
 	}
-	for _, c := range changes {
-		if err := w.change(c); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(changes)) {
+		if err := w.change(change{[]byte(key), changes[key]}); err != nil {
 			return false, err
 		}
 	}
@@ -91,7 +92,6 @@ func (s *Badger) finish() (did bool, err error) {
 	return true, w.end()
 }
 
-// change does one of a rest.
 func (w *writer) change(c change) error {
 	if err := w.room(1, len(c.key)+len(c.raw)); err != nil {
 		return err

@@ -41,6 +41,7 @@ func firstInput() store.Commit {
 	for _, name := range crowd("a") {
 		c.Checkpoints[name] = []byte("a " + name[:4])
 	}
+	c.Alerts = []store.Alert{{ID: "000", Body: []byte("found once"), News: 1}, {ID: "001", Body: []byte("found once"), News: 2}}
 	return c
 }
 
@@ -61,6 +62,12 @@ func secondInput() store.Commit {
 	for _, name := range crowd("b") {
 		c.Checkpoints[name] = []byte("b " + name[:4])
 	}
+	for i := range 150 { // more than one transaction holds, too; some are found again, and one is too large for the database
+		c.Alerts = append(c.Alerts, store.Alert{ID: fmt.Sprintf("%03d", i), Body: bytes.Repeat([]byte{'b'}, 5000), News: 1 + i%2})
+	}
+	c.Alerts = append(c.Alerts, store.Alert{ID: "149", Body: bytes.Repeat([]byte{'l'}, 100_000), News: 3},
+		store.Alert{ID: "149", Body: bytes.Repeat([]byte{'m'}, 100_000), News: 3})
+	c.Handled = []store.Handled{{ID: "001", News: 3}, {ID: "149", News: 1}}
 	return c
 }
 
@@ -117,6 +124,9 @@ func TestDiesInManyHistories(t *testing.T) {
 	}
 	if h := after.Stream.Histories; len(h[crowd("b")[299]].Checkpoint) == 0 || h[crowd("a")[0]].Checkpoint != nil || len(h[shared].Spilled) > 0 || after.Dump.Offsets["topic"][0] != 2 {
 		t.Fatal("the second input is not there")
+	}
+	if p := after.Dump.Pending; len(after.Dump.Alerts) != 151 || p["000"] != 2 || p["001"] != 1 || p["149"] != 7 {
+		t.Fatalf("%d alerts, pending %v", len(after.Dump.Alerts), p)
 	}
 	if n := strings.Count(strings.Join(asked, "\n"), "commit"); n < 4 {
 		t.Fatalf("%d transactions: all fits into one", n)

@@ -84,8 +84,8 @@ func (s *Badger) letGo() error {
 	return w.commit(Commit{}, true)
 }
 
-// size is about what c takes on disk, but for what is written by functions, of which nobody knows. Checkpoints count
-// twice: if there are many they are written down once more, see rest.go.
+// size is about what c takes on disk, but for what is written by functions, of which nobody knows. What is kept in the
+// database counts twice: if there is much of it, it is written down once more, see rest.go.
 func (c Commit) size() int64 {
 	n := int64(len(c.Life))
 	for _, e := range c.Journal {
@@ -98,10 +98,10 @@ func (c Commit) size() int64 {
 		n += 2 * int64(len(db))
 	}
 	for _, a := range c.Alerts {
-		n += int64(len(a.Body))
+		n += int64(len(a.Body) + Inlined(len(a.Body)))
 	}
 	for _, x := range c.Notices {
-		n += int64(len(x.Body))
+		n += int64(len(x.Body) + Inlined(len(x.Body)))
 	}
 	for _, l := range c.DeadLetters {
 		n += int64(len(l.Value))
@@ -143,7 +143,7 @@ type writer struct {
 	gone  []reference
 	plan  *plan // of the journal, nil if it does not change
 	// rest, if it is not nil, takes what does not fit into the transaction.
-	rest *rest
+	rest rest
 	// urgent lets all evidence go.
 	urgent bool
 }
@@ -198,12 +198,12 @@ func (w *writer) abandon() {
 // end commits what there is.
 func (w *writer) end() error {
 	left := w.rest
-	if w.rest = nil; left != nil {
+	if w.rest = nil; len(left) > 0 {
 		if err := w.set(keyRest, left.encode()); err != nil {
 			return err
 		}
 	}
-	if left == nil && !w.changed && w.state == w.before {
+	if len(left) == 0 && !w.changed && w.state == w.before {
 		w.discard()
 		w.clear()
 		return nil
@@ -236,7 +236,7 @@ func (w *writer) end() error {
 		w.s.largeBytes.Add(int64(r.size))
 	}
 	w.files = nil
-	if left != nil {
+	if len(left) > 0 {
 		if _, err := w.s.finish(); err != nil {
 			w.s.broken = true // it is committed: opening again finishes it
 			return err
@@ -249,7 +249,8 @@ func (w *writer) end() error {
 // put stores what is sealed under a key; nil takes the key away.
 func (w *writer) put(key, raw []byte) error {
 	if w.rest != nil {
-		*w.rest = append(*w.rest, change{key, raw})
+		w.letGoOf(w.rest[string(key)], raw)
+		w.rest[string(key)] = raw
 		return nil
 	}
 	if err := w.replace(key, raw); err != nil {
@@ -279,12 +280,38 @@ func (w *writer) replace(key, raw []byte) error {
 	}
 	return item.Value(func(old []byte) error {
 		w.state.digest -= sumOf(old)
-		// What a rest has left to do may be done twice.
-		if r, ok := largeOf(old); ok && !bytes.Equal(old, raw) {
-			w.gone = append(w.gone, r)
-		}
+		w.letGoOf(old, raw)
 		return nil
 	})
+}
+
+// letGoOf lets go of the file of what was stored, if it has one, in the place of which raw is stored. What a rest has
+// left to do may be done twice.
+func (w *writer) letGoOf(old, raw []byte) {
+	if r, ok := largeOf(old); ok && !bytes.Equal(old, raw) {
+		w.gone = append(w.gone, r)
+	}
+}
+
+// get is the value of a key as it will be, nil if there is none.
+func (w *writer) get(key []byte) ([]byte, error) {
+	raw, ok := w.rest[string(key)]
+	if !ok {
+		return w.s.get(w.txn, key)
+	}
+	if raw == nil {
+		return nil, nil
+	}
+	return w.s.value(key, raw)
+}
+
+// numbered is get of a value that begins with a number; the rest is nil if there is none.
+func (w *writer) numbered(key []byte) (n uint64, rest []byte, err error) {
+	b, err := w.get(key)
+	if err != nil || b == nil {
+		return 0, nil, err
+	}
+	return split(key, b)
 }
 
 // clear removes the files that nothing refers to any more. What fails is done by
@@ -363,11 +390,6 @@ func (w *writer) commit(c Commit, tidy bool) error {
 			return err
 		}
 	}
-	for _, a := range c.Alerts {
-		if err := w.alert(a); err != nil {
-			return err
-		}
-	}
 	return w.last(c, tidy)
 }
 
@@ -423,11 +445,8 @@ func (w *writer) dropOldest() error {
 	return errors.Join(w.remove(key), w.remove(nameKey(prefixIndex, id[:])))
 }
 
-// last puts what must hold together into one transaction and commits it: offsets,
-// journal and checkpoints; notices and what they are about. If it has no room for that beside
-// the dead letters and alerts that it holds already, it has what is left to do (rest.go), notices
-// apart, which are bounded: so a Commit is torn only where dead letters and alerts alone take
-// several.
+// last puts all but the dead letters into one transaction and commits it. If it has no room for that, it has what is
+// left to do (rest.go).
 func (w *writer) last(c Commit, tidy bool) error {
 	count, size := 0, 0
 	for source, parts := range c.Offsets {
@@ -453,18 +472,24 @@ func (w *writer) last(c Commit, tidy bool) error {
 	count += len(plan.changed) + len(plan.dropped)
 	size += 72 * (len(plan.changed) + len(plan.dropped))
 	n, z := w.noticed(c)
-	whole := w.holds(n+count, z+size)
+	count, size = count+n, size+z
+	whole := w.holds(count, size)
 	if !whole {
 		count, size = 3, inlineMax+128 // the record of what is left
 	}
-	if err := w.room(n+count, z+size); err != nil {
-		return err
-	}
-	if err := w.notices(c); err != nil {
+	if err := w.room(count, size); err != nil {
 		return err
 	}
 	if !whole {
-		w.rest = new(rest)
+		w.rest = rest{}
+	}
+	for _, a := range c.Alerts {
+		if err := w.alert(a); err != nil {
+			return err
+		}
+	}
+	if err := w.notices(c); err != nil {
+		return err
 	}
 	if err := w.offsets(c.Offsets); err != nil {
 		return err
@@ -573,7 +598,7 @@ func (w *writer) checkpoint(db string, data []byte) error {
 
 // replaced replaces the checkpoint of a history by what write writes.
 func (w *writer) replaced(db string, write func(io.Writer) error) error {
-	n, err := w.s.generation(w.txn, db)
+	n, _, err := w.numbered(nameKey(prefixGeneration, db))
 	if err != nil {
 		return err
 	}

@@ -350,11 +350,11 @@ func (k *keeper) recover(ctx context.Context) error {
 		}
 		k.held = k.held[n:]
 	}
-	// Alerts before the checkpoints that say that they were found.
-	if err := k.storeAlerts(ctx); err != nil {
-		return err
-	}
+	// Alerts with the checkpoints, and the notes of what was counted, that say that they were found.
 	c := store.Commit{Checkpoints: map[string][]byte{}, DeadLetters: k.letters, Forget: k.begun(k.born)}
+	for _, id := range k.raised {
+		c.Alerts = append(c.Alerts, k.alerts[id])
+	}
 	// Before the first entry the store is still the other input's.
 	taken := k.moved.next > 0
 	if k.origin != "" && taken {
@@ -378,11 +378,13 @@ func (k *keeper) recover(ctx context.Context) error {
 	clear(k.fresh)
 	clear(k.born)
 	clear(k.notes)
+	clear(k.alerts)
+	k.raised, k.bytes = nil, 0
 	for _, m := range k.moved.partitions {
 		k.durable(m.seen)
 	}
 	k.moved, k.letters, k.held, k.hole = marks{waited: k.waited}, nil, nil, false
-	return k.storeAlerts(ctx)
+	return k.storeNotices(ctx)
 }
 
 // bornBy are the first checkpoints of the histories that have begun by an entry. One of a later

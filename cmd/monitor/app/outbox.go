@@ -99,25 +99,9 @@ func (k *keeper) tells() bool {
 	return k.full == nil || len(k.notices) < heldNotices && k.noticeBytes < heldNoticeBytesMax
 }
 
-// storeAlerts writes what is held of alerts: these first, whose news are pending
-// then; and then that they are not, with the notices. A crash in between is as if
-// nobody had been told: somebody may be told twice.
-func (k *keeper) storeAlerts(ctx context.Context) error {
-	for len(k.raised) > 0 {
-		id := k.raised[0]
-		if err := k.Store.Commit(ctx, store.Commit{Alerts: []store.Alert{k.alerts[id]}}); err != nil {
-			return err
-		}
-		k.bytes -= int64(len(k.alerts[id].Body))
-		delete(k.alerts, id)
-		k.raised = k.raised[1:]
-	}
-	k.raised = nil
-	return k.storeNotices(ctx)
-}
-
 // storeNotices writes notices and what was decided, and then which of them have been
-// delivered.
+// delivered. The alerts are stored by then, and their news pending: a crash before is as if
+// nobody had been told, so that somebody may be told twice.
 func (k *keeper) storeNotices(ctx context.Context) error {
 	for len(k.notices) > 0 {
 		n := k.notices[0]

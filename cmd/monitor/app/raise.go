@@ -308,7 +308,7 @@ type piece struct {
 // waits for one proof.
 const (
 	pieceEvery = 250 * time.Millisecond
-	pieceBytes = 1 << 20
+	pieceBytes = 512 << 10 // the store has it in one transaction
 )
 
 func (p *piece) add(a alerts.Alert) {

@@ -40,9 +40,8 @@ var (
 // Disk is what survives: stores opened on it see what earlier ones made durable.
 // Use one store at a time.
 type Disk struct {
-	// Split makes each dead letter, each alert and the offsets of a Commit
-	// a write of its own, in this order, as a Badger store does with commits that
-	// are too large for one transaction. Otherwise a Commit is one write.
+	// Split makes each dead letter and all else of a Commit a write of its own, in this order, as a Badger store does
+	// with commits that are too large for one transaction. Otherwise a Commit is one write.
 	Split bool
 
 	mu     sync.Mutex
@@ -229,9 +228,9 @@ func (m *memory) Commit(ctx context.Context, c store.Commit) error {
 		l.Value = bytes.Clone(l.Value)
 		changes = append(changes, func(to *contents) { m.putLetter(to, l) })
 	}
-	for _, a := range c.Alerts {
-		a.Body = bytes.Clone(a.Body)
-		changes = append(changes, func(to *contents) { m.putAlert(to, a) })
+	alerts := slices.Clone(c.Alerts)
+	for i := range alerts {
+		alerts[i].Body = bytes.Clone(alerts[i].Body)
 	}
 	notices := slices.Clone(c.Notices)
 	for i := range notices {
@@ -252,6 +251,9 @@ func (m *memory) Commit(ctx context.Context, c store.Commit) error {
 	}
 	forget := slices.Clone(c.Forget)
 	changes = append(changes, func(to *contents) {
+		for _, a := range alerts {
+			m.putAlert(to, a)
+		}
 		for _, n := range notices {
 			m.putNotice(to, n)
 		}
