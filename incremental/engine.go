@@ -102,11 +102,10 @@ func New(opt Options) *Engine {
 	e.out = &output{opt: &e.opt, h: e.h, ev: e.ev, nShared: map[verdict.Level]int{}, seen: map[string]bool{}}
 	e.r = &resolver{opt: &e.opt, h: e.h, g: e.g, ev: e.ev, out: e.out, stop: e.stop,
 		suspended: map[ordinal][]anomaly{}}
-	e.h.expect(opt.Expect)
-	if e.h.instants = opt.Clock == record.ClockDatabase; e.h.instants {
+	if opt.Clock == record.ClockDatabase {
 		e.opt.MaxSkew = 0 // it is one clock
 	}
-	e.h.seeds, e.h.attempts, e.h.commonly = opt.Seeds, maxTime, isNull|isEmpty
+	e.h.attempts, e.h.commonly = maxTime, isNull|isEmpty
 	if opt.Initial == record.InitialZero {
 		e.h.commonly |= isZero
 	}

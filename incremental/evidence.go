@@ -264,7 +264,7 @@ func collapse(p *constraint.Polygraph, walk []graph.Edge,
 // violation puts a polygraph's finding in terms of transactions.
 func (ev *evidence) violation(c *check, f *constraint.Violation) verdict.Violation {
 	v := verdict.Violation{Kind: verdict.Cycle, Level: c.level, Read: -1,
-		ClockDependent: c.timed && f.Assumed && !ev.h.instants}
+		ClockDependent: c.timed && f.Assumed && ev.opt.Clock != record.ClockDatabase}
 	if len(f.Cycle) == 0 {
 		v.Kind = verdict.Unsatisfiable
 	}

@@ -152,13 +152,6 @@ func (g *graphs) dropSingle() {
 
 func (g *graphs) newStrand(cfgs ...constraint.Config) *strand {
 	s := newStrand(cfgs)
-	switch {
-	case len(cfgs) == 0:
-	case g.opt.Online:
-		s.expect(g.opt.Expect.Transactions)
-	default:
-		s.expect(g.h.txns.Len())
-	}
 	s.tab.Candidates = g.candidatesOf
 	for _, p := range s.polys {
 		p.Budget = g.budget.Share()
@@ -169,7 +162,7 @@ func (g *graphs) newStrand(cfgs ...constraint.Config) *strand {
 // sprawls: most transactions lack times, and for a while so few have had them that to use them costs
 // more than it saves.
 func (g *graphs) sprawls(c *check) bool {
-	seeds := min(g.h.seeds, g.h.txns.Len())
+	seeds := min(g.opt.Seeds, g.h.txns.Len())
 	if g.h.untimed-g.h.untimedSeeds <= 16+(g.h.txns.Len()-seeds)/2 {
 		return false
 	}
@@ -183,7 +176,7 @@ func (g *graphs) config(k *check, realTime, bulk bool) constraint.Config {
 	c := constraint.Config{Late: late, Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk,
 		Skew:     g.opt.MaxSkew,
 		Sessions: g.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(g.h.sessions)}
-	if c.Instants = realTime && k.timed && g.h.instants; c.Instants {
+	if c.Instants = realTime && k.timed && g.opt.Clock == record.ClockDatabase; c.Instants {
 		c.Late = true // its clock is not a client's, which may have been set back
 	}
 	c.Last = !g.opt.Online

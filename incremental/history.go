@@ -51,8 +51,6 @@ type history struct {
 	timed        int                  // committed transactions with trusted times
 	untimed      int                  // and those without
 	disbelieved  int                  // of these, those whose times contradict their session's
-	seeds        int                  // Options.Seeds
-	instants     bool                 // times are the database's own
 	attempts     int64                // how long before an attempt that is aborted another one may have ended
 	untimedSeeds int                  // of these, among the first, which are seeds
 	last         []sessionClock       // by session
@@ -225,12 +223,6 @@ const (
 type span struct{ from, to uint32 }
 
 func (s span) len() int { return int(s.to - s.from) }
-
-// expect makes room.
-func (h *history) expect(x Expect) {
-	h.indexOf = slices.Grow(h.indexOf, x.Transactions)
-	h.cellIDs = slices.Grow(h.cellIDs, x.Operations)
-}
 
 func newHistory() *history {
 	return &history{opt: &Options{}, values: values{freed: none, rare: map[cellID]otherWriters{}},
@@ -534,7 +526,7 @@ func (h *history) date(x *txn, index ordinal) {
 	if x.timed {
 		// A clock that steps back within a session orders nothing, unless it is the database's.
 		switch {
-		case !h.instants && last.timed && (x.start < last.start || x.end < last.end && !x.open):
+		case h.opt.Clock != record.ClockDatabase && last.timed && (x.start < last.start || x.end < last.end && !x.open):
 			x.timed = false
 			h.disbelieved++
 		case x.open: // its end is not known
@@ -549,7 +541,7 @@ func (h *history) date(x *txn, index ordinal) {
 		h.timed++
 	} else {
 		h.untimed++
-		if int(index) < h.seeds {
+		if int(index) < h.opt.Seeds {
 			h.untimedSeeds++
 		}
 	}

@@ -81,15 +81,10 @@ type Options struct {
 	// Seeds is how many of the transactions, the first ones, stand for what was before: that
 	// many of them have no times says nothing of those that come.
 	Seeds int
-	// Expect is how much will come, where that is known, to make room for it.
-	Expect Expect
 	// Online: edges are known as soon as they are proved and Tick reports as
 	// the stream goes. Otherwise all is done by Close, which is faster.
 	Online bool
 }
-
-// Expect says how many transactions and operations there will be.
-type Expect struct{ Transactions, Operations int }
 
 // Output is what a Tick found, in an order that depends on the input alone.
 type Output struct {

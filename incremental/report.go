@@ -128,7 +128,7 @@ func (e *Engine) distrust(c *check, f *constraint.Violation) bool {
 		if t := e.h.txns.At(i); t.timed && !t.base && e.h.last[t.session].distrusted {
 			t.timed = false
 			e.h.timed--
-			if e.h.untimed++; int(i) < e.h.seeds {
+			if e.h.untimed++; int(i) < e.opt.Seeds {
 				e.h.untimedSeeds++
 			}
 		}

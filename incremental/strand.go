@@ -84,14 +84,6 @@ func newStrand(cfgs []constraint.Config) *strand {
 	return s
 }
 
-// expect makes room for n transactions.
-func (s *strand) expect(n int) {
-	s.tab.Expect(n)
-	for _, p := range s.polys {
-		p.Expect(n)
-	}
-}
-
 // add takes in the next transaction, with room for so many reads and writes.
 func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 	slot := version.Slot(s.tab.Slots())

@@ -320,7 +320,7 @@ func (h *history) pending(reads ...[]pendingRead) (n int) {
 // transactions lack them. One without has a place between those around it in its session and
 // those that read from it, as long as these have times.
 func (h *history) prunable() bool {
-	seeds := min(h.seeds, h.txns.Len())
+	seeds := min(h.opt.Seeds, h.txns.Len())
 	return h.untimed-h.untimedSeeds <= 16+(h.txns.Len()-seeds)/8*7
 }
 

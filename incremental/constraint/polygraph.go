@@ -184,16 +184,6 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 	return &Polygraph{known: k, subjects: u, blocks: b, writers: w, reports: r, orders: o, solver: s, loader: l}
 }
 
-// Expect makes room for n transactions.
-func (p *Polygraph) Expect(n int) {
-	nodes := n * int(p.parts)
-	p.g.Room(nodes)
-	p.subjects.firstWatch = slices.Grow(p.subjects.firstWatch, nodes)
-	if p.banded != nil {
-		p.banded.Room(n)
-	}
-}
-
 // Renamed is the violation with other numbers of transactions, each of which has so
 // many nodes.
 func (v Violation) Renamed(name func(version.Slot) version.Slot, parts graph.Parts) Violation {

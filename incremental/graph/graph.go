@@ -9,7 +9,6 @@ package graph
 
 import (
 	"math"
-	"slices"
 
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -75,11 +74,6 @@ func (g *Graph) Grow(n int) {
 		g.firstOut = append(g.firstOut, None)
 		g.firstIn = append(g.firstIn, None)
 	}
-}
-
-// Room makes room for n nodes without adding any.
-func (g *Graph) Room(n int) {
-	g.firstOut, g.firstIn = slices.Grow(g.firstOut, n), slices.Grow(g.firstIn, n)
 }
 
 // Nodes is the number of nodes.

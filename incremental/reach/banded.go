@@ -124,15 +124,6 @@ func NewBanded(g *graph.Graph, parts graph.Parts, skew int64) *Banded {
 	return &Banded{g: g, parts: parts, skew: skew, opened: math.MaxUint32, maxL: never, maxP: never}
 }
 
-// Room makes room for n slots altogether.
-func (b *Banded) Room(n int) {
-	b.end, b.last = slices.Grow(b.end, n), slices.Grow(b.last, n)
-	b.l, b.sufMinL = slices.Grow(b.l, n), slices.Grow(b.sufMinL, n)
-	nodes := n * int(b.parts)
-	b.p, b.m, b.row = slices.Grow(b.p, nodes), slices.Grow(b.m, nodes), slices.Grow(b.row, nodes)
-	b.at, b.from = slices.Grow(b.at, nodes), slices.Grow(b.from, nodes)
-}
-
 // never is before all times, ever behind all: of a transaction without a start or end.
 const never, ever = math.MinInt64, math.MaxInt64
 

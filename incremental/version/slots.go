@@ -15,9 +15,6 @@ type slotOps struct {
 // few are n versions in Table.ops from at on, with room for as many as room: without pointers, as there are many.
 type few struct{ at, n, room uint32 }
 
-// Expect makes room for n slots.
-func (t *Table) Expect(n int) { t.slots = slices.Grow(t.slots, n) }
-
 // Add adds the next slot, with room for so many reads and writes.
 func (t *Table) Add(line Line, reads, writes int) Slot {
 	t.slots = append(t.slots, slotOps{line: line, reads: t.room(reads), writes: t.room(writes)})

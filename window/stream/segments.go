@@ -213,12 +213,6 @@ func (s *segments) declared() (record.Coverage, record.Tables) {
 // newEngine makes an engine; the last one must not be used any more.
 func (s *segments) newEngine() *incremental.Engine {
 	coverage, tables := s.declared()
-	var expect incremental.Expect
-	if s.number > 0 && !s.cfg.Whole { // the one before was filled; the whole is so large that a segment of it hardly is
-		operations := int(s.stats.Operations/max(1, s.stats.Transactions) + 1)
-		n := s.room(s.cfg.Segment+2*s.cfg.Overlap)/s.cfg.weighs(operations*opBytes) + len(s.seeds)
-		expect = incremental.Expect{Transactions: n, Operations: operations * n}
-	}
 	s.engine = nil // its memory is free
 	each := 0
 	if s.cfg.Whole {
@@ -233,7 +227,7 @@ func (s *segments) newEngine() *incremental.Engine {
 			return verdict.NoReason
 		}
 	}
-	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial,
+	return incremental.New(incremental.Options{Stop: stop, Levels: s.cfg.Levels, Initial: s.cfg.Initial,
 		Coverage: coverage, Tables: tables, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
 		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts,

@@ -344,8 +344,6 @@ func (q *Question) feed(w *work) (*incremental.Engine, bool) {
 	}
 	o.Proof = q.Replay || q.Proved != nil || q.items != nil
 	o.Stop, o.ChoiceWork, o.BytesMax = q.stopped, w.choices, q.BytesMax
-	s := q.Records.Summary()
-	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations}
 	e := incremental.New(o)
 	if q.stopped() != verdict.NoReason { // there may be no records, as it was so already when they were made
 		return nil, false
