@@ -499,6 +499,10 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	if err != nil {
 		return err
 	}
+	window, err := a.windowOf("", a.cfg.Coverage, false)
+	if err != nil {
+		return err
+	}
 	// What is durable must not depend on ctx: a graceful stop commits.
 	group, working := errgroup.WithContext(context.WithoutCancel(ctx))
 	going, halt := context.WithCancel(working)
@@ -517,7 +521,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
 		complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew,
 		foreign: s.foreign && s.again(a.cfg.Source.Kafka),
-		workers: map[string]*worker{}, heard: map[int]time.Time{}, group: group, working: working, going: going, began: began, now: time.Now,
+		workers: map[string]*worker{}, heard: map[int]time.Time{}, waitsMost: window.Order.MaxBuffered / 2, group: group, working: working, going: going, began: began, now: time.Now,
 		beat:   a.pulse.of("input"),
 		causes: causes{}, pool: newPool(a.cfg.Window.Histories),
 	}

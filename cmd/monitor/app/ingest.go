@@ -39,9 +39,11 @@ type ingest struct {
 	status  *status // hears of histories
 	failing *failing
 	// heard is when a partition was last read. Until settled those who write may not have caught up.
-	heard   map[int]time.Time
-	settled time.Time
-	stage   stage
+	// Of what is read until then waits counts as order.Options.MaxBuffered does; waitsMost is half of that.
+	heard            map[int]time.Time
+	settled          time.Time
+	waits, waitsMost int
+	stage            stage
 	// partitions is how many the source has.
 	partitions func() int
 	// complete: every write since the initial state can still be said to be seen,
@@ -159,8 +161,12 @@ func (in *ingest) run(reading context.Context) error {
 	for {
 		var err error
 		in.beat.rest()
+		next := batches
+		if in.waits >= in.waitsMost && in.now().Before(in.settled) {
+			next = nil // what more there is is read when nothing waits any more
+		}
 		select {
-		case b, ok := <-batches:
+		case b, ok := <-next:
 			in.beat.work(in.now())
 			if !ok {
 				return in.over(reading, work, <-over)
@@ -223,6 +229,9 @@ const catchUpMost = 10 * time.Second
 // returns notes that the source was out of reach for some time. Whoever writes to it tries again ever more rarely: he is
 // waited for as long again.
 func (in *ingest) returns(now time.Time, away time.Duration) {
+	if now.After(in.settled) {
+		in.waits = 0
+	}
 	if until := now.Add(min(away, catchUpMost)); until.After(in.settled) {
 		in.settled = until
 	}
@@ -259,6 +268,9 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	in.foreign = false
 	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b,
 		returned: now.Before(in.settled)}
+	if e.returned && b != nil {
+		in.waits += max(b.Len(), int(b.Bytes/heavyWaiting))
+	}
 	in.next++
 	for _, w := range in.order {
 		if level := w.decide(now); level > 0 {

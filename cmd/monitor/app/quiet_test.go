@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,19 +17,19 @@ import (
 
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
-// TestQuietTopicRecovers: a source that failed works again as soon as it can be read,
-// whether or not a record comes.
-func TestQuietTopicRecovers(t *testing.T) {
-	t.Parallel()
+// fetches begins a broker of which so many of three partitions can't be fetched.
+func fetches(t *testing.T) (broker *kfake.Cluster, fails *atomic.Int32) {
+	t.Helper()
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	var fails atomic.Int32 // how many of the three partitions do
+	fails = new(atomic.Int32)
 	broker.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		broker.KeepControl()
 		asked := r.(*kmsg.FetchRequest)
@@ -50,6 +51,14 @@ func TestQuietTopicRecovers(t *testing.T) {
 		}
 		return answer, nil, true
 	})
+	return broker, fails
+}
+
+// TestQuietTopicRecovers: a source that failed works again as soon as it can be read,
+// whether or not a record comes.
+func TestQuietTopicRecovers(t *testing.T) {
+	t.Parallel()
+	broker, fails := fetches(t)
 	producer(t, broker.ListenAddrs())
 	r := start(t, testConfig(broker.ListenAddrs()), newMemStore("r"), false)
 	is := func(failing bool) func() bool {
@@ -113,6 +122,35 @@ func TestReturned(t *testing.T) {
 		if err != nil || e.returned != step.returned || again.returned != step.returned {
 			t.Errorf("%+v: returned %v, read again %+v, %v", step, e.returned, again, err)
 		}
+	}
+}
+
+// What is read meanwhile has room, however much there is: the rest is read when those who write have had their time.
+func TestReturnedHasRoom(t *testing.T) {
+	t.Parallel()
+	g, err := generate.New(generate.Config{Level: generate.SER, Transactions: 3000, Keys: 200, Sessions: 8, Seed: 5, Anomaly: "lost-update", Planted: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker, fails := fetches(t)
+	c, st := testConfig(broker.ListenAddrs()), newMemStore("r")
+	c.Window.MaxTransactions = 2500
+	p := producer(t, broker.ListenAddrs())
+	fails.Store(3)
+	r := start(t, c, st, false, func(a *App) { a.tuning.records = 50 })
+	txns := slices.Collect(g.Transactions())
+	began := txns[0].Start
+	for i := range txns { // so that few end within lateness
+		x := &txns[i]
+		x.Start, x.End = began+30*(x.Start-began), began+30*(x.End-began)
+	}
+	send(t, p, txns...)
+	eventually(t, "the source fails", func() bool { _, waits := r.ready.waiting(whoSource); return waits })
+	fails.Store(0)
+	eventually(t, "it is found", func() bool { return len(st.ids()) > 0 })
+	r.stop(t)
+	if strings.Contains(r.log.String(), "partial") || !strings.Contains(r.log.String(), "works again") {
+		t.Errorf("%s", r.log)
 	}
 }
 
