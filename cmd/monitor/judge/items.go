@@ -194,15 +194,13 @@ func (q *Question) unjudged(why error, levels ...verdict.Level) {
 	q.notes = append(q.notes, "predicates are not judged at "+names(levels)+": "+why.Error())
 }
 
-// askAll asks for all that predicates say.
-func (q *Question) askAll() error { return q.askUpTo(q.items.Most) }
-
-// askUpTo asks for all that predicates say, or for so many operations of that.
-func (q *Question) askUpTo(operations int) error {
+// askAll asks for all that predicates say. If that is too much the records stay as they are: no level is satisfied then.
+func (q *Question) askAll() error {
 	q.Phase("reading predicates")
-	err := q.items.AskAll(operations)
-	q.isWhole = err == nil
-	q.repack()
+	err := q.items.AskAll(q.items.Most)
+	if q.isWhole = err == nil; q.isWhole {
+		q.repack()
+	}
 	return err
 }
 
@@ -223,9 +221,15 @@ func (q *Question) plainer(w *work, results []verdict.Result) *packed.Records {
 			again.levels = append(again.levels, r.Level)
 		}
 	}
-	if had := q.items.Size(); len(again.levels) == 0 || q.askUpTo(plainMost) != nil && q.items.Size() == had {
+	if len(again.levels) == 0 {
 		return records
 	}
+	had := q.items.Size()
+	q.isWhole = q.items.AskAll(plainMost) == nil
+	if !q.isWhole && q.items.Size() == had {
+		return records
+	}
+	q.repack()
 	e, ok := q.feed(&again)
 	if !ok {
 		return records
