@@ -12,8 +12,8 @@ import (
 // nowhere is a sink that takes everything.
 type nowhere struct{}
 
-func (nowhere) Put(context.Context, []recorder.Record) error { return nil }
-func (nowhere) Close() error                                 { return nil }
+func (nowhere) Put(context.Context, [][]byte) error { return nil }
+func (nowhere) Close() error                        { return nil }
 
 // BenchmarkRecorder is what an operation costs an application, its share of begin, end and encoding included: transactions of
 // 2, 8 and 32 reads and writes. Nothing is dropped, or it would be cheaper.

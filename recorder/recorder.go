@@ -39,18 +39,12 @@ import (
 	"github.com/isowatch/isowatch/internal/wait"
 )
 
-// Record is one transaction, encoded.
-type Record struct {
-	Session string
-	JSON    []byte // without an end of line
-}
-
 // Sink is where records go.
 type Sink interface {
-	// Put hands records on, in their order. It is called by one goroutine, and may keep nothing of them when
+	// Put hands records on, JSON without an end of line, in their order. It is called by one goroutine, and may keep nothing of them when
 	// it has returned. What it returns an error for counts as dropped; trying again is its own business. What it
 	// takes next begins with records that tell of the loss.
-	Put(ctx context.Context, records []Record) error
+	Put(ctx context.Context, records [][]byte) error
 	// Close ends it once everything was put.
 	Close() error
 }
@@ -99,17 +93,11 @@ type outlet struct {
 	lacks, failed bool
 }
 
-// buffer holds records one behind the other, and whether one had no room.
+// buffer holds records one behind the other, where each ends, and whether one had no room.
 type buffer struct {
-	text    []byte
-	records []span
-	lacks   bool
-}
-
-// span is a record in a buffer's text: [from, to).
-type span struct {
-	session  string
-	from, to int
+	text  []byte
+	ends  []int
+	lacks bool
 }
 
 // New makes a recorder that feeds sink until it is closed.
@@ -176,7 +164,7 @@ const gather = 10 * time.Millisecond
 func (r *Recorder) feed(ctx context.Context) {
 	defer close(r.over)
 	full := &buffer{}
-	var records []Record
+	var records [][]byte
 	waiting := time.NewTimer(gather)
 	defer waiting.Stop()
 	for range r.filled {
@@ -192,10 +180,11 @@ func (r *Recorder) feed(ctx context.Context) {
 		r.mu.Unlock()
 
 		records = records[:0]
-		for _, s := range full.records {
-			records = append(records, Record{Session: s.session, JSON: full.text[s.from:s.to]})
+		from := 0
+		for _, to := range full.ends {
+			records, from = append(records, full.text[from:to]), to
 		}
-		if n := int64(len(full.records)); n > 0 {
+		if n := int64(len(records)); n > 0 {
 			for i := range r.sinks {
 				r.sinks[i].lacks = r.sinks[i].lacks || full.lacks
 			}
@@ -205,8 +194,7 @@ func (r *Recorder) feed(ctx context.Context) {
 				r.dropped.Add(n)
 			}
 		}
-		clear(full.records)
-		*full = buffer{text: full.text[:0], records: full.records[:0]}
+		*full = buffer{text: full.text[:0], ends: full.ends[:0]}
 		if closed {
 			return
 		}
@@ -215,7 +203,7 @@ func (r *Recorder) feed(ctx context.Context) {
 
 // put hands records to all sinks, and tells whether the first has taken them. Those that lack some are told of it
 // before.
-func (r *Recorder) put(ctx context.Context, records []Record) (taken bool) {
+func (r *Recorder) put(ctx context.Context, records [][]byte) (taken bool) {
 	for i := range r.sinks {
 		s, all := &r.sinks[i], records
 		if s.lacks {
@@ -232,12 +220,12 @@ func (r *Recorder) put(ctx context.Context, records []Record) (taken bool) {
 
 // loss are records that say nothing, but of a session in which one is missing: of those that are lost nobody knows that
 // their sessions go on.
-func (r *Recorder) loss() (out []Record) {
+func (r *Recorder) loss() (out [][]byte) {
 	s := r.Session("records lost " + strconv.FormatInt(r.Now(), 10))
 	for range 2 {
 		t := s.Begin()
 		t.record.Status, t.record.End = record.Aborted, r.Now()
-		out = append(out, Record{Session: s.name, JSON: codec.AppendJSON(nil, &t.record)})
+		out = append(out, codec.AppendJSON(nil, &t.record))
 		s.seq++
 	}
 	return out
@@ -245,7 +233,7 @@ func (r *Recorder) loss() (out []Record) {
 
 // take puts a record into the buffer, or drops it. A record that is larger than the whole buffer has room
 // when the buffer is empty.
-func (r *Recorder) take(session string, encode func([]byte) []byte) {
+func (r *Recorder) take(encode func([]byte) []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.options.Wait && !r.closed && len(r.filling.text) >= r.options.BufferBytes {
@@ -257,10 +245,9 @@ func (r *Recorder) take(session string, encode func([]byte) []byte) {
 		return
 	}
 	b := r.filling
-	from := len(b.text)
 	b.text = encode(b.text)
-	b.records = append(b.records, span{session, from, len(b.text)})
-	if len(b.records) == 1 {
+	b.ends = append(b.ends, len(b.text))
+	if len(b.ends) == 1 {
 		wait.Signal(r.filled)
 	}
 	if len(b.text) >= r.options.BufferBytes/2 {
@@ -274,11 +261,11 @@ func (r *Recorder) take(session string, encode func([]byte) []byte) {
 func (r *Recorder) Event(e record.Event) {
 	e.DB, e.Node, e.Kind, e.Text = r.options.DB, cut(e.Node, record.EventNameMax), cut(e.Kind, record.EventNameMax),
 		cut(e.Text, record.EventTextMax)
-	r.take("", func(b []byte) []byte { return codec.AppendWorldEvent(b, &e) })
+	r.take(func(b []byte) []byte { return codec.AppendWorldEvent(b, &e) })
 }
 
 // Logged passes on where in the database's log a transaction committed, beside the records of which one is Numbered so.
-func (r *Recorder) Logged(c change.Change) { r.take(c.XID, c.Append) }
+func (r *Recorder) Logged(c change.Change) { r.take(c.Append) }
 
 // cut is the beginning of a text, whole characters of it.
 func cut(s string, most int) string {
@@ -319,8 +306,10 @@ func (s *Session) Begin() *Transaction { return s.begin(s.recorder.Now()) }
 
 // Record records a transaction that has ended, of who learns only then what it did. start is what Recorder.Now was
 // before the database was told, and not before the session's last transaction began; xid and statements
-// are as Transaction.Numbered and Asked have them. Operations without a key are left out.
-func (s *Session) Record(start int64, outcome record.Status, xid, statements string, ops ...record.Op) {
+// are as Transaction.Numbered and Asked have them. Operations without a key are left out: of the others it gives a copy,
+// and what it recorded goes out as Transaction.Hold has it.
+func (s *Session) Record(start int64, outcome record.Status, xid, statements string,
+	ops ...record.Op) (recorded []record.Op, out func()) {
 	t := s.begin(start)
 	t.Numbered(xid)
 	t.Asked(statements)
@@ -329,7 +318,8 @@ func (s *Session) Record(start int64, outcome record.Status, xid, statements str
 			t.op(o.Kind, o.Key, o.Value)
 		}
 	}
-	t.End(outcome)
+	recorded = t.record.Ops
+	return recorded, t.Hold(outcome)
 }
 
 func (s *Session) begin(start int64) *Transaction {
@@ -397,7 +387,7 @@ func (t *Transaction) op(kind record.OpKind, key string, value record.Value) {
 // End ends the transaction with what its client learned of it.
 func (t *Transaction) End(outcome record.Status) {
 	t.record.Status, t.record.End = outcome, t.recorder.Now()
-	t.recorder.take(t.record.Session, func(b []byte) []byte { return codec.AppendJSON(b, &t.record) })
+	t.recorder.take(func(b []byte) []byte { return codec.AppendJSON(b, &t.record) })
 }
 
 // HeldMax is how long a record may be held and say when its transaction ended: no longer than a monitor waits for
@@ -413,6 +403,6 @@ func (t *Transaction) Hold(outcome record.Status) (out func()) {
 	t.record.Ops = make([]record.Op, 0, len(held.Ops)) // the next one's are others
 	return func() {
 		held.End = max(held.End, r.Now()-int64(HeldMax))
-		r.take(held.Session, func(b []byte) []byte { return codec.AppendJSON(b, &held) })
+		r.take(func(b []byte) []byte { return codec.AppendJSON(b, &held) })
 	}
 }

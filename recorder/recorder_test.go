@@ -72,7 +72,7 @@ type gate struct {
 	err   error
 }
 
-func (g *gate) Put(ctx context.Context, records []recorder.Record) error {
+func (g *gate) Put(ctx context.Context, records [][]byte) error {
 	select {
 	case <-g.open:
 	case <-ctx.Done():
@@ -82,7 +82,7 @@ func (g *gate) Put(ctx context.Context, records []recorder.Record) error {
 		return g.err
 	}
 	for _, r := range records {
-		g.lines = append(g.lines, string(r.JSON))
+		g.lines = append(g.lines, string(r))
 	}
 	return nil
 }

@@ -21,10 +21,10 @@ type lines struct {
 	text []byte
 }
 
-func (l *lines) Put(_ context.Context, records []Record) error {
+func (l *lines) Put(_ context.Context, records [][]byte) error {
 	l.text = l.text[:0]
 	for _, r := range records {
-		l.text = append(append(l.text, r.JSON...), '\n')
+		l.text = append(append(l.text, r...), '\n')
 	}
 	_, err := l.w.Write(l.text)
 	return err
@@ -56,11 +56,11 @@ const (
 	postPatience = 30 * time.Second
 )
 
-func (p *posts) Put(ctx context.Context, records []Record) error {
+func (p *posts) Put(ctx context.Context, records [][]byte) error {
 	for len(records) > 0 {
 		var body []byte
 		for len(records) > 0 && len(body) < postBytes {
-			body, records = append(append(body, records[0].JSON...), '\n'), records[1:]
+			body, records = append(append(body, records[0]...), '\n'), records[1:]
 		}
 		for again, err := p.post(ctx, body); err != nil; again, err = p.post(ctx, body) {
 			if !again || wait.Sleep(ctx, postPause) != nil {

@@ -133,17 +133,22 @@ func Read(text string) ([]Statement, error) {
 		return nil, err
 	}
 	var out []Statement
-	var literals []Token
+	literals := Literals(tokens)
+	for _, part := range split(tokens) {
+		out = append(out, Statement{planOf(part), part, literals})
+	}
+	return out, nil
+}
+
+// Literals numbers the literals among tokens, and gives them.
+func Literals(tokens []Token) (literals []Token) {
 	for i := range tokens {
 		if tokens[i].IsLiteral() {
 			tokens[i].N = len(literals)
 			literals = append(literals, tokens[i])
 		}
 	}
-	for _, part := range split(tokens) {
-		out = append(out, Statement{planOf(part), part, literals})
-	}
-	return out, nil
+	return literals
 }
 
 // planner reads the tokens of a statement.

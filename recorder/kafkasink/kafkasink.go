@@ -7,21 +7,28 @@ package kafkasink
 
 import (
 	"context"
+	"strconv"
+	"time"
 
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
-	"github.com/isowatch/isowatch/recorder"
 )
 
-// Topic is a sink into a Kafka topic: a message per record, keyed by session, so that a session stays in one
-// partition.
-type Topic struct{ Producer *kafka.Producer }
+// Topic is a sink into a Kafka topic: a message per record, all in one partition, so that where what was sent ends
+// nothing is missing before.
+type Topic struct {
+	Producer *kafka.Producer
+	key      []byte
+}
 
 // Put implements recorder.Sink.
-func (t *Topic) Put(ctx context.Context, records []recorder.Record) error {
+func (t *Topic) Put(ctx context.Context, records [][]byte) error {
+	if t.key == nil {
+		t.key = strconv.AppendInt(nil, time.Now().UnixNano(), 36)
+	}
 	messages := make([]source.Message, len(records))
 	for i, r := range records {
-		messages[i] = source.Message{Key: []byte(r.Session), Value: r.JSON}
+		messages[i] = source.Message{Key: t.key, Value: r}
 	}
 	return t.Producer.Send(ctx, messages...)
 }

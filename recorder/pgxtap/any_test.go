@@ -116,7 +116,8 @@ func work(t *testing.T, rng *rand.Rand, connect func(pgx.QueryExecMode) *pgx.Con
 	c.Close(context.Background())
 }
 
-// Whatever statements there are, a PostgreSQL that is serializable is not called anything else.
+// Whatever statements there are, a PostgreSQL that is serializable is not called anything else, and who is read from is recorded
+// before, so that neither it is of an application that was killed.
 func TestAnyStatements(t *testing.T) {
 	url, do := server(t)
 	do("alter system set default_transaction_isolation = serializable", "select pg_reload_conf()")
@@ -145,6 +146,46 @@ func TestAnyStatements(t *testing.T) {
 		}
 		if r := judged(t, lines, verdict.SER); r.Verdict != verdict.Satisfied.String() {
 			t.Errorf("seed %d: %s, unclear %v\n%+v", seed, r.Verdict, capture.Unclear(), r.Anomalies)
+		}
+		writers, last, of := map[record.Cell][]int{}, make([]int, len(lines)), map[string]int{} // last: of the session, or itself
+		for i, l := range lines {
+			if last[i] = i; l.record.Seq > 0 {
+				last[i] = of[l.record.Session]
+			}
+			of[l.record.Session] = i
+			for _, op := range l.record.Ops {
+				if op.Kind == record.Write {
+					writers[op.Cell()] = append(writers[op.Cell()], i)
+				}
+			}
+		}
+		var from func(i int, seen map[int]bool) // whom a record goes behind, and these, and so on
+		from = func(i int, seen map[int]bool) {
+			if seen[i] {
+				return
+			}
+			seen[i] = true
+			from(last[i], seen)
+			for _, op := range lines[i].record.Ops {
+				for _, w := range writers[op.Cell()] {
+					if op.Kind == record.Read {
+						from(w, seen)
+					}
+				}
+			}
+		}
+		for i, l := range lines {
+			for _, op := range l.record.Ops {
+				if w := writers[op.Cell()]; op.Kind == record.Read && !op.Value.IsNull() && (len(w) == 0 || w[0] > i) {
+					seen := map[int]bool{}
+					if len(w) > 0 {
+						from(w[0], seen)
+					}
+					if !seen[i] { // else they go together
+						t.Errorf("seed %d: %s has read %v, which nobody before has written", seed, l.record.ID, op)
+					}
+				}
+			}
 		}
 	}
 }

@@ -9,9 +9,12 @@
 package pgxtap
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,13 +26,15 @@ import (
 // Tap listens to an application's connections to one database.
 type Tap struct{ Capture *postgres.Capture }
 
-// Open asks the database at url for its tables, by a connection of its own, and records with rec. options.Load is set.
+// Open asks the database at url for its tables, by a connection of its own, and records with rec. options.Load is set,
+// and so is options.Prefix if it is empty: whoever reads the records may have some of an earlier run.
 func Open(ctx context.Context, rec *recorder.Recorder, url string, options postgres.Options) (*Tap, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}
 	options.Load = Load(config)
+	options.Prefix = cmp.Or(options.Prefix, strconv.FormatInt(time.Now().UnixMilli(), 36)+"/")
 	c, err := postgres.New(ctx, rec, options)
 	if err != nil {
 		return nil, err

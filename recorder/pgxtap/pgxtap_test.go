@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math/rand/v2"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -39,11 +43,23 @@ type heard struct {
 	text   string
 }
 
+// slow is a connection on which some answers take longer, so that who has read from another may be heard before it.
+type slow struct{ net.Conn }
+
+func (s slow) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	if rand.IntN(8) == 0 {
+		time.Sleep(rand.N(4 * time.Millisecond))
+	}
+	return n, err
+}
+
 // listen records what f does over connections that are listened to.
 func listen(t *testing.T, url string, o postgres.Options, f func(connect func(pgx.QueryExecMode) *pgx.Conn)) ([]heard, *postgres.Capture) {
 	t.Helper()
 	var out bytes.Buffer
 	rec := recorder.New(recorder.Lines(&out), recorder.Options{})
+	o.Prefix = "this/"
 	tap, err := pgxtap.Open(t.Context(), rec, url, o)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +69,10 @@ func listen(t *testing.T, url string, o postgres.Options, f func(connect func(pg
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.AfterNetConnect, config.DefaultQueryExecMode = tap.Connection, mode
+		config.DefaultQueryExecMode = mode
+		config.AfterNetConnect = func(ctx context.Context, c *pgconn.Config, conn net.Conn) (net.Conn, error) {
+			return tap.Connection(ctx, c, slow{conn})
+		}
 		c, err := pgx.ConnectConfig(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +96,7 @@ func listen(t *testing.T, url string, o postgres.Options, f func(connect func(pg
 		if strings.HasSuffix(r.Session, "/initial") {
 			who = "initial"
 		}
-		h := heard{text: who + " " + string(r.Ops)}
+		h := heard{text: who + " " + strings.ReplaceAll(string(r.Ops), `"this/`, `"`)}
 		if err := codec.Decode([]byte(strings.TrimSpace(line)), &h.record); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}

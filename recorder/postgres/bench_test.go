@@ -15,8 +15,8 @@ import (
 // nowhere is a sink that takes everything.
 type nowhere struct{}
 
-func (nowhere) Put(context.Context, []recorder.Record) error { return nil }
-func (nowhere) Close() error                                 { return nil }
+func (nowhere) Put(context.Context, [][]byte) error { return nil }
+func (nowhere) Close() error                        { return nil }
 
 // BenchmarkTransaction is what it costs to record a transaction that begins, reads a row, writes it and commits, with prepared
 // statements and with the simple protocol, in which each text has other literals.

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/closure"
 	"github.com/isowatch/isowatch/internal/sql"
+	"github.com/isowatch/isowatch/internal/wait"
 	"github.com/isowatch/isowatch/recorder"
 )
 
@@ -37,6 +39,7 @@ type Capture struct {
 	options     Options
 	catalog     atomic.Pointer[Catalog]
 	items       items
+	order       closure.Order
 	connections atomic.Int64
 	outcomes    [3]atomic.Int64
 
@@ -45,20 +48,33 @@ type Capture struct {
 	unclear map[Unclear]int64
 }
 
-// New makes a Capture that records with rec. The error is that of Options.Load.
+// New makes a Capture that records with rec. If it is to be complete, what was at work before has to end: what that wrote
+// later on would be written by nobody. The error is that of Options.Load.
 func New(ctx context.Context, rec *recorder.Recorder, o Options) (*Capture, error) {
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
 	c := &Capture{rec: rec, options: o, plans: map[string][]*sql.Plan{}, unclear: map[Unclear]int64{},
+		order: closure.Order{Patience: recorder.HeldMax},
 		items: items{of: map[string]item{}, lossy: map[columnName]bool{}, loose: map[string]int{}}}
+	ends := time.Now().Add(loadMax)
 	catalog, err := o.Load(ctx)
+	for o.Complete && err == nil && catalog.isAtWork { // for one that was killed
+		if wait.Sleep(ctx, atWorkPause) != nil || time.Now().After(ends) {
+			c.anything(&sql.Plan{Text: "(a transaction that has begun before, and goes on)"})
+			break
+		}
+		catalog, err = o.Load(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
 	c.adopt(catalog)
 	return c, nil
 }
+
+// atWorkPause is how long it is waited for transactions to end before it is looked again.
+const atWorkPause = 50 * time.Millisecond
 
 // adopt takes what the database says of its tables from here on.
 func (c *Capture) adopt(catalog *Catalog) {
@@ -158,17 +174,12 @@ func (c *Capture) anything(p *sql.Plan) {
 	}
 }
 
-func (c *Capture) loseTable(p *sql.Plan, t *table) {
-	if t.key == nil {
-		return
+// lose says that a column of a table is lossy; -1: all are.
+func (c *Capture) lose(p *sql.Plan, t *table, column int) {
+	if t.key != nil {
+		c.count(p, ReasonRows)
+		c.items.loseTable(t, column)
 	}
-	c.count(p, ReasonRows)
-	c.items.loseTable(t, -1)
-}
-
-func (c *Capture) loseColumn(p *sql.Plan, t *table, column int) {
-	c.count(p, ReasonRows)
-	c.items.loseTable(t, column)
 }
 
 // plansMax and planTextMax bound what is kept of texts, and of their rows.
@@ -186,23 +197,10 @@ func (c *Connection) plan(text string) ([]*sql.Plan, []sql.Token) {
 	if err != nil {
 		return []*sql.Plan{{Verb: sql.Anything, Text: "(a text that can't be read: " + err.Error() + ")"}}, nil
 	}
-	shape, literals := c.shape[:0], 0
-	for i, t := range tokens {
-		shape = append(shape, byte('0'+t.Kind))
-		if t.IsLiteral() {
-			tokens[i].N = literals
-			literals++
-		} else {
+	shape, values := c.shape[:0], sql.Literals(tokens)
+	for _, t := range tokens {
+		if shape = append(shape, byte('0'+t.Kind)); !t.IsLiteral() {
 			shape = append(append(shape, t.Text...), 0)
-		}
-	}
-	var values []sql.Token
-	if literals > 0 {
-		values = make([]sql.Token, 0, literals)
-		for _, t := range tokens {
-			if t.IsLiteral() {
-				values = append(values, t)
-			}
 		}
 	}
 	plans := c.capture.plan(shape, tokens)

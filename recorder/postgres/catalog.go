@@ -20,6 +20,7 @@ type Catalog struct {
 	byName   map[string][]*table
 	byOID    map[uint32]*table
 	writers  map[string]bool // functions of which it is not known what they write
+	isAtWork bool            // when it was loaded, somebody wrote
 }
 
 // table is a table.
@@ -54,15 +55,6 @@ type column struct {
 
 func (t *table) column(name string) int {
 	return slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
-}
-
-// all are the columns.
-func (t *table) all() []int {
-	all := make([]int, len(t.columns))
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 func (t *table) isKey(column int) bool { return slices.Contains(t.key, column) }
@@ -112,6 +104,10 @@ const (
 	followQuery = `select confrelid, conrelid, confdeltype not in ('a', 'r'),
 	case when confupdtype in ('a', 'r') then '' else array_to_string(confkey, ' ') end
 	from pg_constraint where contype = 'f' and (confdeltype not in ('a', 'r') or confupdtype not in ('a', 'r')) order by 1, 2`
+
+	atWorkQuery = `select exists (select from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
+	where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.database = (select oid from pg_database where datname = current_database())
+	and c.relkind in ('r', 'p') and ` + schemas + `)`
 
 	functionsQuery = `select distinct p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
 	where n.nspname not in ('pg_catalog', 'information_schema') and l.lanname not in ('c', 'internal')`
@@ -194,6 +190,7 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 			from.follow = append(from.follow, follower{to, risky, key})
 		}
 	})
+	each("transactions at work", atWorkQuery, []any{&c.isAtWork}, func() {})
 	each("functions", functionsQuery, []any{&rel}, func() { c.writers[rel] = true })
 	return c, err
 }
@@ -219,15 +216,15 @@ func constant(c sql.Class, expression string, most int) (record.Value, bool) {
 	return record.Value{}, false
 }
 
-// followers are the tables of which not known rows change with a change of t: a deletion, or of these columns.
+// followers are the tables of which not known rows change with a change of t: a deletion, or of these columns; nil: of all.
 func (t *table) followers(seen map[*table]bool, deleted bool, columns []int) {
 	for _, f := range t.follow {
-		hit := deleted && f.onDelete || slices.ContainsFunc(columns, func(c int) bool {
+		hit := deleted && f.onDelete || columns == nil && f.onUpdates != "" || slices.ContainsFunc(columns, func(c int) bool {
 			return slices.Contains(strings.Fields(f.onUpdates), strconv.Itoa(int(t.columns[c].number)))
 		})
 		if hit && !seen[f.table] {
 			seen[f.table] = true
-			f.table.followers(seen, true, f.table.all())
+			f.table.followers(seen, true, nil)
 		}
 	}
 }

@@ -130,30 +130,31 @@ func (s *items) loseAll() {
 	s.of, s.full = map[string]item{}, true
 }
 
-// read says that what an item holds was read, by a connection or as what it held before the connection wrote it. held:
-// the read may be recorded. first: what it held before all is known by it.
-func (s *items) read(name []byte, t *table, column int, c *Connection, before bool) (key string, held, first bool) {
+// read says that an item was read to hold v, by a connection or as what it held before the connection wrote it. held:
+// the read may be recorded. What it held before all is recorded if it is known by this, before anybody else knows it.
+func (s *items) read(name []byte, t *table, column int, c *Connection, before bool, v record.Value) (key string, held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it, key, there := s.named(name)
 	switch {
 	case s.isLossy(it, t, column):
-		return key, false, false
+		return key, false
 	case it.standing == known:
-		return key, true, false
+		return key, true
 	case !there && (s.full || s.loose[t.label] > 0):
-		return key, false, false
+		return key, false
 	case !there && len(s.of) >= itemsMax:
 		s.full = true
-		return key, false, false
+		return key, false
 	case it.standing == opened && (it.owner != c || !before):
-		return key, false, false
+		return key, false
 	case it.standing == opened && s.loose[t.label] > 0: // what was there before may be what that wrote
 		s.of[key] = item{name: key, standing: lossy}
-		return key, false, false
+		return key, false
 	}
 	s.of[key] = item{name: key, standing: known}
-	return key, true, true
+	c.held(key, v)
+	return key, true
 }
 
 // absent says that an item was made by a connection, so that there was nothing before.

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/closure"
 	"github.com/isowatch/isowatch/internal/sql"
 	"github.com/isowatch/isowatch/recorder"
 )
@@ -68,6 +69,12 @@ type Connection struct {
 	unresolved map[string]*sql.Plan
 	opened     []string
 	defines    bool // the transaction changes which tables there are
+
+	// Of the transactions under way, if they write items: what others may have seen, and what of their records is to go
+	// out when all of them have ended, and what these did.
+	entry, last *closure.Entry // last: of those before
+	out         func()
+	did         []record.Op
 }
 
 // own is what a transaction gave an item itself.
@@ -291,11 +298,12 @@ func (c *Connection) start(r *run) *run {
 
 // loseRows takes a statement that writes rows of a table, it is not known which, or deletes them.
 func (c *Connection) loseRows(p *sql.Plan, t *table) {
-	c.capture.loseTable(p, t)
-	c.loseFollowers(p, t, true, t.all())
+	c.capture.lose(p, t, -1)
+	c.loseFollowers(p, t, true, nil)
 }
 
-// loseFollowers takes a deletion of rows of a table, or a change of these columns, which other tables' rows follow.
+// loseFollowers takes a deletion of rows of a table, or a change of these columns, or of all if they are nil, which
+// other tables' rows follow.
 func (c *Connection) loseFollowers(p *sql.Plan, t *table, deleted bool, columns []int) {
 	if len(t.follow) == 0 {
 		return
@@ -303,7 +311,7 @@ func (c *Connection) loseFollowers(p *sql.Plan, t *table, deleted bool, columns 
 	follow := map[*table]bool{}
 	t.followers(follow, deleted, columns)
 	for f := range follow {
-		c.capture.loseTable(p, f)
+		c.capture.lose(p, f, -1)
 	}
 }
 
@@ -325,7 +333,9 @@ func (c *Connection) sync() {
 
 // willCommit says that what is sent next may commit: whoever reads what was written reads it after that.
 func (c *Connection) willCommit() {
-	c.committing = true
+	if c.committing = true; c.entry != nil {
+		c.capture.order.Commits(c.entry)
+	}
 	for key, p := range c.unresolved {
 		c.capture.count(p, ReasonValue)
 		c.capture.items.lose(key)
@@ -353,7 +363,7 @@ func (c *Connection) effects(r *run, t *table) {
 	if unlisted || slices.ContainsFunc(columns, t.isKey) || p.Conflict == sql.ConflictUpdate && !c.conflictOnKey(p, t) ||
 		p.Verb == sql.Insert && p.Columns == nil &&
 			slices.ContainsFunc(p.Rows, func(row []sql.Operand) bool { return len(row) > len(t.columns) }) {
-		c.capture.loseTable(p, t)
+		c.capture.lose(p, t, -1)
 		return
 	}
 	r.table = t
@@ -523,7 +533,7 @@ func (c *Connection) inserts(r *run, t *table) {
 func (c *Connection) declare(r *run, t *table) {
 	p := r.plan
 	if p.Verb != sql.Delete && p.Conflict == sql.ConflictNothing && len(p.Rows) > 1 && !c.returns(p, t, t.key...) {
-		c.capture.loseTable(p, t) // which of the rows are written is not told
+		c.capture.lose(p, t, -1) // which of the rows are written is not told
 		r.table = nil
 		return
 	}
@@ -531,21 +541,22 @@ func (c *Connection) declare(r *run, t *table) {
 		if !c.returns(p, t, t.key...) || p.Verb == sql.Insert && len(p.Rows) == 0 {
 			if p.Verb == sql.Update {
 				for _, e := range r.effects {
-					c.capture.loseColumn(p, t, e.column)
+					c.capture.lose(p, t, e.column)
 				}
 			} else {
-				c.capture.loseTable(p, t)
+				c.capture.lose(p, t, -1)
 			}
 			r.table = nil
 			return
 		}
 		for _, e := range r.effects {
 			if !e.isKnown && !c.returns(p, t, e.column) {
-				c.capture.loseColumn(p, t, e.column)
+				c.capture.lose(p, t, e.column)
 			}
 		}
 		if c.capture.options.Complete {
 			c.capture.items.await(t, 1)
+			c.writes(t.label)
 		}
 		return
 	}
@@ -736,11 +747,16 @@ func (c *Connection) holds(t *table, name []byte, column int, v record.Value, be
 	if !c.capture.options.Complete {
 		return string(name), true
 	}
-	key, held, isFirst := c.capture.items.read(name, t, column, c, before)
-	if isFirst && !v.IsNull() {
-		c.first.Record(c.current().start, record.Committed, "", "", record.Op{Kind: record.Write, Key: key, Value: v})
+	return c.capture.items.read(name, t, column, c, before, v)
+}
+
+// held records what an item held before all.
+func (c *Connection) held(key string, v record.Value) {
+	if !v.IsNull() {
+		_, out := c.first.Record(c.current().start, record.Committed, "", "",
+			record.Op{Kind: record.Write, Key: key, Value: v})
+		out()
 	}
-	return key, held
 }
 
 // tags are what the ends of statements begin with, where that is known.
@@ -793,15 +809,10 @@ func (c *Connection) complete(r *run, tag []byte) bool {
 		}
 	case sql.Define:
 		c.defines = true
-		c.current()
 	case sql.Select:
-		c.current()
 		c.selected(r)
 	case sql.Insert, sql.Update, sql.Delete:
-		c.current()
 		c.wrote(r, count)
-	default:
-		c.current()
 	}
 	return true
 }
@@ -937,7 +948,39 @@ func (c *Connection) claim(name []byte, t *table, column int) (key string, skip 
 	if opens {
 		c.opened = append(c.opened, key)
 	}
+	if !skip {
+		c.writes(key)
+	}
 	return key, skip
+}
+
+// writes says that an item, or some of a table's, are about to be written.
+func (c *Connection) writes(what string) {
+	if c.entry == nil {
+		c.entry = &closure.Entry{Last: c.last, Unseen: !c.committing}
+	}
+	c.capture.order.Writes(c.entry, what)
+}
+
+// goes lets the record of a transaction that has ended out when those are out that it may have read from. Of several
+// that were sent one behind the other the records go together.
+func (c *Connection) goes(did []record.Op, out func()) {
+	if !c.capture.options.Complete {
+		out()
+		return
+	}
+	if before, last := c.out, out; before != nil {
+		did, out = append(c.did, did...), func() { before(); last() }
+	}
+	if n := len(c.queue); n > 1 || n == 1 && c.queue[0].run != nil {
+		c.out, c.did = out, did
+		return
+	}
+	if c.entry == nil {
+		c.entry = &closure.Entry{Last: c.last}
+	}
+	c.capture.order.End(c.entry, did, out)
+	c.last, c.entry, c.out, c.did = c.entry, nil, nil, nil
 }
 
 // finished says that a statement writes no more.
@@ -995,7 +1038,7 @@ func (c *Connection) write(r *run, t *table, e effect, back *returned) {
 			}
 		}
 	}
-	if r.plan.Verb == sql.Insert && r.plan.Conflict != sql.ConflictUpdate && c.capture.options.Complete {
+	if r.plan.Verb == sql.Insert && r.plan.Conflict != sql.ConflictUpdate && c.capture.options.Complete && !isMine {
 		c.capture.items.absent(key, t, c)
 	}
 	if len(x.ops) > writesMax {
@@ -1040,6 +1083,7 @@ func (c *Connection) end(status record.Status) {
 	}
 	if x.isLost && status != record.Aborted {
 		c.session.Lose()
+		c.goes(nil, func() {})
 		return
 	}
 	if slices.ContainsFunc(x.ops, func(o record.Op) bool { return o.Key != "" }) {
@@ -1047,7 +1091,7 @@ func (c *Connection) end(status record.Status) {
 			c.asked = slices.Clone(x.asked)
 			c.joined = strings.Join(c.asked, "; ")
 		}
-		c.session.Record(x.start, status, x.xid, c.joined, x.ops...)
+		c.goes(c.session.Record(x.start, status, x.xid, c.joined, x.ops...))
 	}
 	if cap(x.ops) <= keptMax { // its room is for the next one
 		clear(x.own)
@@ -1076,6 +1120,9 @@ func (c *Connection) settle(status byte) {
 	c.status, c.failed = status, false
 	if len(c.queue) == 0 {
 		c.committing = false
+	}
+	if len(c.queue) == 0 && status == 'I' && (c.entry != nil || c.out != nil) {
+		c.goes(nil, func() {})
 	}
 	if status == 'I' && c.defines {
 		c.defines = false
@@ -1127,6 +1174,7 @@ func (c *Connection) leave() {
 		c.capture.items.close(key, c, false)
 	}
 	c.queue, c.opened = nil, nil
+	c.goes(nil, func() {})
 }
 
 // awaits tells whether only the answer would have told a value.

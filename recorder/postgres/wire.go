@@ -170,6 +170,9 @@ func (c *Connection) hear(from *framer, b []byte, message func(byte, []byte) boo
 			if c.session != nil {
 				c.session.Lose()
 			}
+			if c.entry != nil {
+				c.capture.order.End(c.entry, nil, func() {})
+			}
 		}
 	}()
 	if !from.feed(b, message) {

@@ -321,3 +321,73 @@ func FuzzConnection(f *testing.F) {
 		})
 	})
 }
+
+// Who has read what a transaction wrote is recorded behind it, though it hears first how it ended: wherever the records of
+// one who was killed end, nobody has read what nobody wrote. What else was read waits for nobody. What a row held that its
+// writer deleted and made again is not known.
+func TestBehindWhomItHasRead(t *testing.T) {
+	ask := func(text string, answers ...message) turn {
+		return turn{[]message{&pgproto3.Query{String: text}}, answers}
+	}
+	one := func(n string) []message {
+		return []message{&pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{columnN}}, &pgproto3.DataRow{Values: [][]byte{[]byte(n)}}, tag("SELECT 1"), idle}
+	}
+	read := func(n string) turn { return ask("select n from a where id = 1", one(n)...) }
+	returning := []message{&pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{columnN}}, &pgproto3.DataRow{Values: [][]byte{[]byte("11")}}, tag("UPDATE 1"), idle}
+	known := []turn{read("10")}
+	deleted := []message{&pgproto3.Query{String: "delete from a where id = 1; insert into a (id, n) values (1, 11)"}}
+	for _, tc := range []struct {
+		name   string
+		begins []turn // of the one who reads
+		first  []turn // the last is not answered before the other has read
+		answer []message
+		reads  string
+		want   []string
+	}{
+		{"a transaction", known, []turn{ask("begin", tag("BEGIN"), inside), ask("update a set n = 11 where id = 1", tag("UPDATE 1"), inside), ask("commit")}, []message{tag("COMMIT"), idle}, "11",
+			[]string{`w 10`, `r 10`, `w 11`, `r 11`}},
+		{"a statement", known, []turn{ask("update a set n = 11 where id = 1")}, []message{tag("UPDATE 1"), idle}, "11", []string{`w 10`, `r 10`, `w 11`, `r 11`}},
+		{"what only the answer tells", known, []turn{ask("update a set n = n + 1 where id = 1 returning n")}, returning, "11", []string{`w 10`, `r 10`, `r 10 w 11`, `r 11`}},
+		{"what was there before", known, []turn{ask("update a set n = n + 1 where id = 1 returning n")}, returning, "10", []string{`w 10`, `r 10`, `r 10 w 11`, `r 10`}},
+		{"one that is open", known, []turn{ask("begin", tag("BEGIN"), inside), ask("update a set n = 11 where id = 1", tag("UPDATE 1"), inside)}, nil, "10", []string{`w 10`, `r 10`, `r 10`, `w 11`}},
+		{"one that breaks", known, []turn{ask("update a set n = 11 where id = 1")}, nil, "11", []string{`w 10`, `r 10`, `w 11`, `r 11`}},
+		{"a row that is made again", nil, []turn{ask("begin", tag("BEGIN"), inside), {deleted, []message{tag("DELETE 1"), tag("INSERT 0 1"), inside}}}, []message{}, "10", []string{`w null w null w 11 w {"null":true}`}},
+		{"several at once", known, []turn{ask("update a set n = 10 where id = 1; update a set n = 11 where id = 1")}, []message{tag("UPDATE 1"), tag("UPDATE 1"), idle}, "11", []string{`w 10`, `r 10`, `w 10 w 11`, `r 11`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out bytes.Buffer
+			rec := recorder.New(recorder.Lines(&out), recorder.Options{})
+			capture, err := New(t.Context(), rec, Options{Complete: true, Load: func(context.Context) (*Catalog, error) { return shop(), nil }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			reader, writer := capture.Connect(), capture.Connect()
+			play(t, tc.begins...)(reader)
+			play(t, tc.first...)(writer)
+			last := read(tc.reads)
+			reader.FromClient(bytesOf(t, last.client...))
+			reader.FromServer(bytesOf(t, last.server...))
+			writer.FromServer(bytesOf(t, tc.answer...))
+			writer.Close()
+			reader.Close()
+			if err := rec.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for line := range strings.Lines(out.String()) {
+				var r record.Transaction
+				if err := codec.Decode([]byte(strings.TrimSpace(line)), &r); err != nil {
+					t.Fatal(err)
+				}
+				var ops []string
+				for _, o := range r.Ops {
+					ops = append(ops, o.Kind.String()+" "+o.Value.String())
+				}
+				got = append(got, strings.Join(ops, " "))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -47,9 +47,9 @@ func TestPosts(t *testing.T) {
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
 	sink := recorder.Posts(http.DefaultClient, "http://"+c.HTTP.Listen, "sesame")
 	put := func(ctx context.Context, lines ...string) error {
-		var records []recorder.Record
+		var records [][]byte
 		for _, line := range lines {
-			records = append(records, recorder.Record{JSON: []byte(line)})
+			records = append(records, []byte(line))
 		}
 		return sink.Put(ctx, records)
 	}
@@ -98,7 +98,7 @@ func TestPosts(t *testing.T) {
 		{"open", "{}\n", "401"},
 		{"sesame", strings.Repeat("x", postMax+1), "413"},
 	} {
-		err := recorder.Posts(http.DefaultClient, "http://"+c.HTTP.Listen+"/", tc.token).Put(t.Context(), []recorder.Record{{JSON: []byte(tc.body)}})
+		err := recorder.Posts(http.DefaultClient, "http://"+c.HTTP.Listen+"/", tc.token).Put(t.Context(), [][]byte{[]byte(tc.body)})
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%.20s as %s: %v, want %s", tc.body, tc.token, err, tc.want)
 		}

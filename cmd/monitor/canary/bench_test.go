@@ -26,6 +26,7 @@ import (
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/closure"
 	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/servers"
 	"github.com/isowatch/isowatch/recorder"
@@ -117,8 +118,8 @@ func (c cost) plus(o cost) cost {
 
 type discard struct{}
 
-func (discard) Put(context.Context, []recorder.Record) error { return nil }
-func (discard) Close() error                                 { return nil }
+func (discard) Put(context.Context, [][]byte) error { return nil }
+func (discard) Close() error                        { return nil }
 
 func benchConfig(b *testing.B, p *servers.Postgres) *config.Config {
 	b.Helper()
@@ -149,10 +150,10 @@ func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink, n int) cos
 // kept is a sink that keeps all.
 type kept struct{ transactions []record.Transaction }
 
-func (k *kept) Put(_ context.Context, records []recorder.Record) error {
+func (k *kept) Put(_ context.Context, records [][]byte) error {
 	for _, r := range records {
 		var t record.Transaction
-		if err := codec.Decode(slices.Clone(r.JSON), &t); err == nil { // else it is an event
+		if err := codec.Decode(slices.Clone(r), &t); err == nil { // else it is an event
 			k.transactions = append(k.transactions, t)
 		}
 	}
@@ -192,7 +193,7 @@ func BenchmarkRecorderAndMonitor(b *testing.B) {
 	var now atomic.Int64
 	w := &watch{Options: Options{Config: benchConfig(b, p)}}
 	w.configure()
-	m, err := embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, Closed: true, UntilEnd: true,
+	m, err := embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, UntilEnd: true,
 		Clock: func() time.Time { return time.Unix(0, now.Load()) }, Output: embedded.Output{Log: zerolog.Nop(), Out: io.Discard, Quiet: true}}, func() {})
 	if err != nil {
 		b.Fatal(err)
@@ -213,11 +214,11 @@ func BenchmarkRecorderAndMonitor(b *testing.B) {
 		}
 		if !moment.end {
 			l.counts.asks(0, c.node, true)
-			working[moment.of], c.entry = c.rec.Begin(), &entry{behind: []*entry{c.entry}}
+			working[moment.of], c.entry = c.rec.Begin(), &closure.Entry{Last: c.entry}
 			working[moment.of].At(t.Node)
 			for _, op := range t.Ops {
 				if op.Kind == record.Write {
-					l.closure.writes(c.entry, op.Value.Num)
+					l.closure.Writes(c.entry, op.Value.Num)
 				}
 			}
 			continue
@@ -225,13 +226,13 @@ func BenchmarkRecorderAndMonitor(b *testing.B) {
 		for _, op := range t.Ops {
 			if op.Kind == record.Read {
 				working[moment.of].Read(op.Key, op.Value)
-				c.entry.read(op.Value)
+				c.reads(op.Value)
 			} else {
 				working[moment.of].Write(op.Key, op.Value)
 			}
 		}
 		c.commits()
-		l.closure.end(c.entry, working[moment.of].Hold(t.Status))
+		l.closure.End(c.entry, nil, working[moment.of].Hold(t.Status))
 		l.counts.add(0, c.node, ended{outcome: t.Status, does: true, took: time.Duration(t.End - t.Start)})
 	}
 	if err := m.Close(b.Context()); err != nil {

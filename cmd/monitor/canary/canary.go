@@ -174,10 +174,7 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	w.load.counts.sessions, w.load.counts.slowAfter = w.Config.Canary.Sessions, w.Config.Canary.StopIf.P99
 	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax}
 	var err error
-	if w.Publish != nil {
-		w.Publish = inOrder{w.Publish}
-	}
-	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, Closed: true,
+	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true,
 		Clock:    w.load.clock.now,
 		UntilEnd: w.Duration > 0 || w.Transactions > 0,
 		Canary:   w.status, Output: w.Output}, stop); err != nil {

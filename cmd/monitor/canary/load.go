@@ -17,6 +17,7 @@ import (
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/closure"
 	"github.com/isowatch/isowatch/internal/wait"
 	"github.com/isowatch/isowatch/recorder"
 )
@@ -36,7 +37,7 @@ type Load struct {
 	run, told string
 	groups    groups
 	values    atomic.Int64 // the last value that was given out: no two writes have the same
-	closure   closure
+	closure   closure.Order
 	clock     standstill
 	// begun counts the transactions of the sessions, of which there are transactions at most; 0: as many as there is time
 	// for.
@@ -143,14 +144,16 @@ type client struct {
 	node        target.Node               // of the transaction in work
 	session     target.Session            // its connection
 	drawers     map[*group]*generate.Drawer
-	follows     bool          // the next transaction reads what the last one has left
-	ahead       time.Duration // how many rounds have been used before they began
-	absent      []string      // registers that the transaction in work saw not to be there
-	met         []target.Item // that what it asked for last met
-	bank        bank          // what the transaction in work has seen of accounts
-	failure     error         // of the transaction in work
-	entry       *entry        // of the transaction in work, or the last one
-	committing  bool          // its commit is under way, with its last operation or after it
+	follows     bool           // the next transaction reads what the last one has left
+	ahead       time.Duration  // how many rounds have been used before they began
+	absent      []string       // registers that the transaction in work saw not to be there
+	met         []target.Item  // that what it asked for last met
+	bank        bank           // what the transaction in work has seen of accounts
+	failure     error          // of the transaction in work
+	entry       *closure.Entry // of the transaction in work, or the last one
+	there       bool           // something that it has read was there
+	hides       bool           // it works on rows of which conditions are asked
+	committing  bool           // its commit is under way, with its last operation or after it
 }
 
 // route is the nodes that the i-th session uses. Which one a transaction runs on is drawn.
@@ -338,21 +341,27 @@ func (c *client) record(writes bool, run func(context.Context, *recorder.Transac
 	c.counts.asks(c.number, c.node, writes)
 	t := c.rec.Begin()
 	t.At(c.node.Name)
-	c.committing, c.failure, c.entry = false, nil, &entry{behind: []*entry{c.entry}}
+	c.committing, c.failure, c.there, c.hides = false, nil, false, false
+	c.entry = &closure.Entry{Last: c.entry}
 	answering, cancel := context.WithTimeout(c.answering, c.patience())
 	defer cancel()
 	outcome, reason := run(answering, t)
-	does := writes || c.node.Replica && c.entry.there
-	c.closure.end(c.entry, t.Hold(outcome))
+	does := writes || c.node.Replica && c.there
+	c.closure.End(c.entry, nil, t.Hold(outcome))
 	c.counts.add(c.number, c.node, ended{outcome, reason, c.failure, does, c.clock.now().Sub(began)})
 	return outcome
 }
 
 // commits says that the commit is about to be sent.
 func (c *client) commits() {
-	c.committing = true
-	c.closure.commits(c.entry)
+	if c.committing = true; c.hides {
+		c.closure.Writes(c.entry, anyRow)
+	}
 }
+
+// anyRow is what those write and read who work on rows of which conditions are asked, once they commit: of a row that is
+// not met nobody is told who has changed it.
+const anyRow = "rows"
 
 // perform does what a transaction does, and tells how it ended.
 func (c *client) perform(ctx context.Context, t *recorder.Transaction, g *group,
@@ -394,13 +403,13 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		return err
 	}
 	c.absent, c.bank = c.absent[:0], bank{seen: map[string]int64{}}
-	c.entry.hides, c.met = g.config.Workload.HasRows(), nil
+	c.hides, c.met = g.config.Workload.HasRows(), nil
 	for i := 0; i < len(steps); {
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
 		}
 		some := steps[i : i+c.together(steps[i:])]
-		if i += len(some); c.entry.hides && some[0].Kind == record.Write && some[0].Insert == (len(c.met) > 0) {
+		if i += len(some); c.hides && some[0].Kind == record.Write && some[0].Insert == (len(c.met) > 0) {
 			return nil
 		}
 		// What a predicate write hit is known before the commit, so that it is where that has no answer.
@@ -411,8 +420,8 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		if err := c.do(ctx, t, g, some); err != nil {
 			return err
 		}
-		if c.entry.hides {
-			c.closure.asked(c.entry)
+		if c.hides {
+			c.closure.Reads(c.entry, anyRow)
 		}
 		c.answers.Add(1)
 	}
@@ -470,7 +479,7 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 		switch {
 		case s.Insert:
 			op.Item, op.Sole = g.insert(s)
-		case c.entry.hides && s.Kind == record.Write:
+		case c.hides && s.Kind == record.Write:
 			op.Item = c.met[0]
 		}
 		if ops[i] = op; op.Kind != record.Read {
@@ -522,7 +531,7 @@ func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, ste
 	rows, hit := map[string]record.Value{}, []string{}
 	c.met = nil
 	for i, v := range found {
-		if c.entry.read(v); !v.IsNull() && g.items[i] != asked.Insert {
+		if c.reads(v); !v.IsNull() && g.items[i] != asked.Insert {
 			c.met = append(c.met, g.items[i])
 			key := c.called(g.items[i])
 			rows[key], hit = g.shown(v), append(hit, key)
@@ -550,10 +559,25 @@ func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, ste
 // called is what records call an item.
 func (l *Load) called(item target.Item) string { return item.Name[len(l.run)-len(l.told):] }
 
+// reads takes a value that was read.
+func (c *client) reads(v record.Value) {
+	c.there = c.there || !v.IsNull()
+	switch v.Kind {
+	case record.KindInt:
+		c.closure.Reads(c.entry, v.Num)
+	case record.KindList:
+		for element := range strings.SplitSeq(strings.Trim(v.Text, "[]"), ",") {
+			if n, err := strconv.ParseInt(element, 10, 64); err == nil { // else it is none of ours
+				c.closure.Reads(c.entry, n)
+			}
+		}
+	}
+}
+
 // saw records what was read of an item.
 func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v record.Value) {
 	t.Read(c.called(item), g.shown(v))
-	c.entry.read(v)
+	c.reads(v)
 	if g.sparse() && v.IsNull() {
 		c.absent = append(c.absent, item.Name)
 	}
@@ -585,7 +609,7 @@ func (b *bank) wrongTotal(accounts int) bool {
 // value is what is written to an item next; to a row, with its columns.
 func (c *client) value(g *group, item target.Item, columns generate.Tuple) int64 {
 	v := c.content(g, item, columns, c.values.Add(1))
-	c.closure.writes(c.entry, v)
+	c.closure.Writes(c.entry, v)
 	return v
 }
 

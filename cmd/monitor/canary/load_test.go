@@ -6,6 +6,7 @@ import (
 
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/closure"
 )
 
 // Who is refused a COMMIT may have the transaction open still: SQLite while another reads, MariaDB while its node is not part of
@@ -29,7 +30,7 @@ func TestRefusedCommitIsUndone(t *testing.T) {
 		return s
 	}
 	item := target.Item{Name: "0.0"}
-	writer := &client{Load: &Load{db: db}, session: connect(), entry: &entry{}}
+	writer := &client{Load: &Load{db: db}, session: connect(), entry: &closure.Entry{}}
 	reader := connect()
 	step := func(err error) {
 		t.Helper()

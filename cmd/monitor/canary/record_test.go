@@ -63,7 +63,7 @@ func TestWaitsForWhatWasHeld(t *testing.T) {
 // hanging is a topic that takes nothing.
 type hanging struct{ asked context.CancelFunc }
 
-func (h hanging) Put(ctx context.Context, _ []recorder.Record) error {
+func (h hanging) Put(ctx context.Context, _ [][]byte) error {
 	h.asked()
 	<-ctx.Done()
 	return ctx.Err()

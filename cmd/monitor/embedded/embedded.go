@@ -44,9 +44,6 @@ type Options struct {
 	Clock func() time.Time
 	// Wait makes who ends a transaction wait where a record would be lost otherwise.
 	Wait bool
-	// Closed: whose writes a record has seen is recorded before it. Else of what was recorded the end may be missing
-	// though it was read, and a file of it says that coverage is partial.
-	Closed bool
 	// UntilEnd: the records end by themselves, and are then judged to the end.
 	UntilEnd bool
 	// Canary is what the page shows of a canary; nil: there is none.
@@ -122,17 +119,13 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 		c.Store.Path = m.dir
 		o.Config = &c
 	}
-	m.header = header(o.Config, o.Config.Coverage)
+	m.header = header(o.Config)
 	var beside []recorder.Sink
 	if o.Record != nil {
 		file, err := o.Record()
 		if err == nil && file != nil {
-			coverage := record.CoveragePartial
-			if o.Closed {
-				coverage = o.Config.Coverage
-			}
 			m.file = &intact{File: file}
-			_, err = m.file.Write(header(o.Config, coverage))
+			_, err = m.file.Write(m.header)
 			beside = append(beside, recorder.Lines(m.file))
 		}
 		if err != nil {
@@ -176,9 +169,9 @@ func tidy() {
 }
 
 // header is the first line of what is recorded.
-func header(c *config.Config, coverage record.Coverage) []byte {
-	h := record.Header{Initial: &c.Initial, Coverage: &coverage, MaxSkew: new(int64(c.Window.MaxSkew))}
-	if coverage == record.CoveragePartial {
+func header(c *config.Config) []byte {
+	h := record.Header{Initial: &c.Initial, Coverage: &c.Coverage, MaxSkew: new(int64(c.Window.MaxSkew))}
+	if c.Coverage == record.CoveragePartial {
 		h.UniqueValues = &c.UniqueValues
 	}
 	return append(codec.AppendHeader(nil, &h), '\n')

@@ -196,8 +196,8 @@ func between(b *testing.B, url string, file *os.File) (addr string) {
 // nowhere is a sink that takes everything.
 type nowhere struct{}
 
-func (nowhere) Put(context.Context, []recorder.Record) error { return nil }
-func (nowhere) Close() error                                 { return nil }
+func (nowhere) Put(context.Context, [][]byte) error { return nil }
+func (nowhere) Close() error                        { return nil }
 
 // own is the CPU time of this process.
 func own() time.Duration {

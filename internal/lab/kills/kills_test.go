@@ -72,6 +72,7 @@ func TestKilled(t *testing.T) {
 					}
 				}},
 				{"monitor", func() { b.watching.Kill(); b.watch() }},
+				{"proxy", func() { b.proxy.Kill(); b.pass() }},
 			}
 			if to == "topic" {
 				broker := realkafka.Start(t)
@@ -102,29 +103,6 @@ func TestKilled(t *testing.T) {
 			b.apply(`read\ committed`)
 			b.await("an alert", func() bool { return b.alerts() > 0 })
 		})
-	}
-}
-
-// Of a proxy that is killed the last records are missing. What it sent, and the next one, is no history in which
-// everything is known, and of what is known nothing is accused.
-func TestKilledProxy(t *testing.T) {
-	race.SkipBeforeCI(t)
-	b := newBench(t)
-	broker := realkafka.Start(t)
-	broker.CreateTopic(t, "transactions", 2, nil)
-	b.source = []string{"--brokers", broker.Addr(), "--topic", "transactions", "--set", "coverage=partial"}
-	b.to = broker.Addr() + "/transactions"
-	b.watch()
-	for range 3 {
-		b.pass()
-		b.apply("serializable")
-		b.progress(enough)
-		b.proxy.Kill()
-		b.app.Kill()
-	}
-	b.settle()
-	if n := b.alerts(); n > 0 {
-		t.Errorf("%d alerts", n)
 	}
 }
 
