@@ -18,8 +18,8 @@ type Order struct {
 	// transaction waits.
 	Patience time.Duration
 
-	mu      sync.Mutex       // of what follows, and of the order in which records go
-	writers map[any][]*Entry // those that are not out, by what they write
+	mu      sync.Mutex          // of what follows, and of the order in which records go
+	writers map[string][]*Entry // those that are not out, by what they write
 	room    sync.Cond
 	held    int
 	turn    int  // of settle
@@ -32,7 +32,8 @@ type Entry struct {
 	Last   *Entry // of its session; nil: there is none
 	Unseen bool   // nobody sees what it writes before it commits
 
-	writes []any
+	writes []string
+	room   [2]string // for some of them
 	behind []seen
 
 	out   func()      // lets its record out; nil: it is in work still
@@ -54,13 +55,16 @@ const heldMax = 10_000
 
 // Writes says that an entry's transaction is to write something, before the database is told: a value that nobody else
 // writes, or the key of an item or, where only the answer tells which of its items, a table's name.
-func (o *Order) Writes(e *Entry, what any) {
+func (o *Order) Writes(e *Entry, what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.writers == nil {
-		o.writers = map[any][]*Entry{}
+		o.writers = map[string][]*Entry{}
 	}
 	if !slices.Contains(o.writers[what], e) {
+		if e.writes == nil {
+			e.writes = e.room[:0]
+		}
 		e.writes = append(e.writes, what)
 		o.writers[what] = append(o.writers[what], e)
 	}
@@ -74,7 +78,7 @@ func (o *Order) Commits(e *Entry) {
 }
 
 // Reads says that an entry has read what those write who said so.
-func (o *Order) Reads(e *Entry, what any) {
+func (o *Order) Reads(e *Entry, what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.follow(e, what, record.Op{})
@@ -104,7 +108,7 @@ func (o *Order) End(e *Entry, ops []record.Op, out func()) {
 }
 
 // follow puts an entry behind those that may have written what it has read.
-func (o *Order) follow(e *Entry, key any, what record.Op) {
+func (o *Order) follow(e *Entry, key string, what record.Op) {
 	for _, w := range o.writers[key] {
 		if w != e && !w.Unseen {
 			e.behind = append(e.behind, seen{w, what})

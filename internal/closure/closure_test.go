@@ -1,6 +1,7 @@
 package closure
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -29,11 +30,11 @@ func TestClosure(t *testing.T) {
 			}
 			last[session] = entries[i]
 			if !isItem {
-				o.Writes(entries[i], int64(i+1))
+				o.Writes(entries[i], fmt.Sprint(i+1))
 				continue
 			}
 			entries[i].Unseen = true
-			o.Writes(entries[i], []any{"a:1", "a"}[rng.IntN(2)])
+			o.Writes(entries[i], []string{"a:1", "a"}[rng.IntN(2)])
 			ops[i] = append(ops[i], record.Op{Kind: record.Write, Key: "a:1", Value: record.Int(int64(i + 1))})
 		}
 		for range rng.IntN(2 * n) {
@@ -45,7 +46,7 @@ func TestClosure(t *testing.T) {
 			if isItem {
 				ops[i] = append(ops[i], record.Op{Kind: record.Read, Key: "a:1", Value: record.Int(int64(j + 1))})
 			} else {
-				o.Reads(entries[i], int64(j+1))
+				o.Reads(entries[i], fmt.Sprint(j+1))
 			}
 		}
 		for _, e := range entries {

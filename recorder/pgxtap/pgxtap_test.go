@@ -281,3 +281,39 @@ func TestStatements(t *testing.T) {
 		}
 	}
 }
+
+// Where all that writes is to be recorded, it is waited for those that have begun to write before.
+func TestWritersBefore(t *testing.T) {
+	url, do := server(t)
+	do("create table a (id int primary key, n int)")
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, isComplete := range []bool{true, false} {
+		before, err := pgx.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, before, "begin")
+		exec(t, before, "update a set n = 1") // none is there
+		loads, load := 0, pgxtap.Load(config)
+		rec := recorder.New(recorder.Lines(&bytes.Buffer{}), recorder.Options{})
+		capture, err := postgres.New(t.Context(), rec, postgres.Options{Complete: isComplete, Load: func(ctx context.Context) (*postgres.Catalog, error) {
+			if loads++; loads == 3 {
+				exec(t, before, "commit")
+			}
+			return load(ctx)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{true: 3, false: 1}[isComplete]; loads != want || capture.Blind() {
+			t.Errorf("complete %v: looked %d times, blind %v", isComplete, loads, capture.Blind())
+		}
+		before.Close(t.Context())
+		if err := rec.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -218,7 +218,7 @@ func BenchmarkRecorderAndMonitor(b *testing.B) {
 			working[moment.of].At(t.Node)
 			for _, op := range t.Ops {
 				if op.Kind == record.Write {
-					l.closure.Writes(c.entry, op.Value.Num)
+					l.closure.Writes(c.entry, op.Value.String())
 				}
 			}
 			continue

@@ -564,12 +564,10 @@ func (c *client) reads(v record.Value) {
 	c.there = c.there || !v.IsNull()
 	switch v.Kind {
 	case record.KindInt:
-		c.closure.Reads(c.entry, v.Num)
+		c.closure.Reads(c.entry, v.String())
 	case record.KindList:
 		for element := range strings.SplitSeq(strings.Trim(v.Text, "[]"), ",") {
-			if n, err := strconv.ParseInt(element, 10, 64); err == nil { // else it is none of ours
-				c.closure.Reads(c.entry, n)
-			}
+			c.closure.Reads(c.entry, element)
 		}
 	}
 }
@@ -609,7 +607,7 @@ func (b *bank) wrongTotal(accounts int) bool {
 // value is what is written to an item next; to a row, with its columns.
 func (c *client) value(g *group, item target.Item, columns generate.Tuple) int64 {
 	v := c.content(g, item, columns, c.values.Add(1))
-	c.closure.Writes(c.entry, v)
+	c.closure.Writes(c.entry, strconv.FormatInt(v, 10))
 	return v
 }
 
