@@ -410,7 +410,7 @@ func TestRecoveryInterrupted(t *testing.T) {
 			}
 		}
 	}
-	if died < 8 {
+	if died < 4 { // alerts with the checkpoint, two notices, and what was handled
 		t.Errorf("it died %d times", died)
 	}
 }
