@@ -8,9 +8,4 @@ import (
 // Windows has no signals that stop a process, and AccountOf gives none here.
 const pause, resume = syscall.Signal(-1), syscall.Signal(-1)
 
-func (a *Account) apply(cmd *exec.Cmd, apart bool) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	if apart {
-		cmd.SysProcAttr.CreationFlags = syscall.CREATE_NEW_PROCESS_GROUP
-	}
-}
+func (a *Account) apply(*exec.Cmd, bool) {}
