@@ -520,7 +520,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	in := &ingest{
 		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
 		complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew,
-		foreign: s.foreign && s.again(a.cfg.Source.Kafka),
+		unheard: (s.foreign || a.ends() && a.origin != "") && s.again(a.cfg.Source.Kafka),
 		workers: map[string]*worker{}, heard: map[int]time.Time{}, waitsMost: window.Order.MaxBuffered / 2, group: group, working: working, going: going, began: began, now: time.Now,
 		beat:   a.pulse.of("input"),
 		causes: causes{}, pool: newPool(a.cfg.Window.Histories),

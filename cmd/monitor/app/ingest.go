@@ -51,8 +51,10 @@ type ingest struct {
 	complete bool
 	// anew: what earlier runs judged of this input is gone, as the store was used for another one since.
 	anew bool
-	// foreign: the store is another input's, which it stays until an entry says more than that time passes.
-	foreign bool
+	// unheard: nothing was read in this run that says more than that time passes. Until something is, a store stays
+	// another input's, and an input that ends has no entries more: what its end finds would else depend on how long it
+	// takes to open it, and a run after a crash would find it elsewhere.
+	unheard bool
 	config  uint64 // fingerprint
 	// next is the number of the next entry, replayed that of the last one of the run
 	// before.
@@ -185,8 +187,7 @@ func (in *ingest) run(reading context.Context) error {
 			err = in.write(work)
 		case <-tick.C:
 			in.beat.work(in.now())
-			// Where an input that can be read again ends, that time passes says nothing: what is found at its end
-			// would else depend on how long it takes to open it, and a run after a crash would find it elsewhere.
+			// That time passes says nothing of an input that is read to its end.
 			if now := in.now(); !(in.untilEnd && in.origin != "") && now.Sub(last) >= in.idle() && in.listened() {
 				last = now
 				in.take(nil, now)
@@ -262,10 +263,10 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	if b != nil {
 		in.count(b, now.UnixNano())
 	}
-	if in.foreign && empty(b) {
+	if in.unheard && empty(b) {
 		return
 	}
-	in.foreign = false
+	in.unheard = false
 	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b,
 		returned: now.Before(in.settled)}
 	if e.returned && b != nil {

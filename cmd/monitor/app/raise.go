@@ -109,7 +109,10 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		return nil
 	}
 	if w.told.enough(m.kind) {
-		return w.suspect(ctx, v, in, m)
+		if done, err := w.suspect(ctx, v, in, m); done || err != nil {
+			w.totals.suspect(v.Level)
+			return err
+		}
 	}
 	if done, err := w.asBefore(ctx, m); done || err != nil {
 		return err
@@ -176,7 +179,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		w.say(a, now)
 	}
 	a.Group = life.GroupOf(a)
-	if err := w.countWith(ctx, m, v.Segment, a.ID, at); err != nil {
+	if err := w.countWith(ctx, m, v.Segment, a.ID, at, known); err != nil {
 		return err
 	}
 	w.piece.add(a)
@@ -247,41 +250,41 @@ func (w *worker) asBefore(ctx context.Context, m meeting) (bool, error) {
 }
 
 // suspect keeps what is found of a kind of which enough is told already, to be explained when somebody
-// looks, or only counts it.
-func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Context, m meeting) error {
-	w.totals.suspect(v.Level)
+// looks, or only counts it; false if it can do neither.
+func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Context, m meeting) (bool, error) {
 	if w.once("suspicions") {
 		w.log.Warn().Str("db", w.db).Msg("more anomalies are like some of this segment that are alerts than are explained: " +
 			"what explains them is kept as far as there is room, for monitor alerts list --state suspected")
 	}
-	if w.told.enough("kept "+m.kind) && w.another(v, m, countedNear) {
-		return nil
+	full, before := w.told.enough("kept "+m.kind), w.tallies.before(m)
+	if full && w.another(v, m, countedNear) && !before {
+		return true, nil
 	}
 	a, err := alerts.Suspect(v.Violation, in)
 	if errors.Is(err, alerts.ErrLarge) {
-		w.another(v, m, math.MaxInt64)
-		return nil
+		return full && before || w.another(v, m, math.MaxInt64), nil
 	}
 	if err != nil {
-		return err
+		return false, err
+	}
+	_, known, err := w.keeper.Alert(ctx, a.ID)
+	if err != nil || full && before && !known { // it was only counted
+		return true, err
 	}
 	w.told.add("kept "+m.kind, shareOf(len(a.Suspicion), kindBytes))
 	o := outcomeOf(&a)
 	o.level = v.Level
 	if !w.told.cover(m.same, o) {
-		return nil
+		return true, nil
 	}
 	w.metrics.suspicions.WithLabelValues(w.db, "yes").Inc()
 	at := w.foundAt(v)
-	if err := w.countWith(ctx, m, v.Segment, a.ID, at); err != nil {
-		return err
-	}
-	if _, known, err := w.keeper.Alert(ctx, a.ID); known || err != nil {
-		return err
+	if err := w.countWith(ctx, m, v.Segment, a.ID, at, known); known || err != nil {
+		return true, err
 	}
 	a.At, a.Group = &at, life.GroupOf(a)
 	w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
-	return nil
+	return true, nil
 }
 
 // Of a kind of anomalies a segment has alerts until their proofs took judge.KindSteps, at most sharesMax of them; of

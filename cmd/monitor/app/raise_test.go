@@ -8,6 +8,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
@@ -95,7 +98,13 @@ func TestNextMeetingIsProved(t *testing.T) {
 	for h.Run(runMax) {
 	}
 	// No history of these two proves it: what would is forgotten.
-	find := func(id verdict.TxnID) (*record.Transaction, bool) { t := b.Block.Copy(int(id)); return &t, true }
+	find := func(id verdict.TxnID) (*record.Transaction, bool) {
+		if id > 1 {
+			return nil, false
+		}
+		t := b.Block.Copy(int(id))
+		return &t, true
+	}
 	v := stream.Violation{Torn: true, Find: find, Violation: verdict.Violation{Level: verdict.SI, Kind: verdict.Cycle, Txns: []verdict.TxnID{0, 1}, Evidence: []verdict.TxnID{0, 1},
 		Cycle: []verdict.Edge{{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByValue}, {From: 1, To: 0, Type: verdict.RW, Key: "x", Why: verdict.ByOverwrite}}}}
 	proofs := 0
@@ -125,4 +134,12 @@ func TestNextMeetingIsProved(t *testing.T) {
 	if n := h.Stats().Withheld; n != 4 {
 		t.Errorf("%d are counted as forgotten, want 4", n)
 	}
+	// One of which there are enough, that is too large to be kept, and that there is nothing to count with.
+	in := w.assume(&v).Context(w.db, a.cfg.Levels, alerts.Remembered(v.Find))
+	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
+	w.told.add(kindOf(same, &v), sharesMax)
+	for id := range verdict.TxnID(1000) {
+		v.Evidence = append(v.Evidence, id)
+	}
+	meet(w, 1)
 }

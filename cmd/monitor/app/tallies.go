@@ -27,8 +27,9 @@ type tallies struct {
 // tally is what is counted of a kind with what was last kept of it.
 type tally struct {
 	segment uint64
-	id      string       // of what it is counted with
+	id      string       // of what it is counted with; empty: that was removed
 	since   int64        // when that ended
+	newly   bool         // that was found among what was counted before, and is new: so is what is counted with it
 	n       int          // counted and not told yet
 	at      alerts.Place // of the last that was counted, From the first
 	// ended are those that were counted at the end of the input: no checkpoint has these, so that they are found again,
@@ -47,20 +48,37 @@ func newTallies(born uint64) *tallies { return &tallies{born: born, kinds: map[t
 // tallyOf is the key of a kind.
 func tallyOf(kind string) toldKey { return toldHash("kind", kind) }
 
-// with has what is counted of the kind of a meeting from here on counted with an alert or suspicion, found there. What
-// was counted with another one has to be told, see addCounted. Kinds of segments long over go, as no more is found of
-// them; what the end of the input found stays, as it is found again.
-func (c *tallies) with(m meeting, segment uint64, id string, at alerts.Place) {
-	if m.compare(c.through) <= 0 {
+// with has what is counted of the kind of a meeting from here on counted with an alert or suspicion, found there, which
+// the store knows or not. What was counted with another one has to be told, see addCounted, or is told with this one.
+// Kinds of segments long over go, as no more is found of them; what the end of the input found stays, as it is found
+// again.
+func (c *tallies) with(m meeting, segment uint64, id string, at alerts.Place, known bool) {
+	before := m.compare(c.through) <= 0
+	if before && known {
 		return
 	}
 	maps.DeleteFunc(c.kinds, func(_ toldKey, x tally) bool { return x.segment+1 < segment && x.n == 0 && !m.atEnd() })
 	if len(c.kinds) < talliesMax {
-		k := tallyOf(m.kind)
-		was := c.kinds[k]
-		c.kinds[k] = tally{segment: segment, id: id, since: at.Time, ended: was.ended, again: was.again}
-		c.through, c.changed = m.met, true
+		x := c.kinds[tallyOf(m.kind)]
+		if x.n == 0 {
+			x.at = alerts.Place{}
+		}
+		x.segment, x.id, x.since, x.newly = segment, id, at.Time, before
+		c.note(m, x)
 	}
+}
+
+// note has the tally of the kind of a meeting stored, and up to where it is counted.
+func (c *tallies) note(m meeting, x tally) {
+	c.kinds[tallyOf(m.kind)], c.changed = x, true
+	if m.compare(c.through) > 0 {
+		c.through = m.met
+	}
+}
+
+// before tells whether what was met was counted before, as what it is counted with was known before.
+func (c *tallies) before(m meeting) bool {
+	return m.compare(c.through) <= 0 && !c.kinds[tallyOf(m.kind)].newly
 }
 
 // add counts an anomaly that was met, unless it was counted before; false if there is nothing to count it with, so far
@@ -76,24 +94,22 @@ func (c *tallies) add(m meeting, at alerts.Place, most time.Duration) bool {
 		}
 		x.ended = x.again
 		c.kinds[k] = x
-	case m.compare(c.through) <= 0:
+	case c.before(m):
 		return true
 	case x.ended > 0:
 		x.ended--
-		c.kinds[k] = x
-		c.through, c.changed = m.met, true
+		c.note(m, x)
 		return true
 	}
 	from, to := min(x.since, at.Time), max(x.since, at.Time)
-	if !ok || uint64(to)-uint64(from) > uint64(most) {
+	if x.id == "" || uint64(to)-uint64(from) > uint64(most) {
 		return false
 	}
 	if at.From, at.Time = from, to; x.at.From != 0 {
 		at.From, at.Time = min(from, x.at.From), max(to, x.at.Time)
 	}
 	x.n, x.at = x.n+1, at
-	c.kinds[k] = x
-	c.through, c.changed = m.met, true
+	c.note(m, x)
 	return true
 }
 
@@ -144,13 +160,14 @@ func (w *worker) another(v *stream.Violation, m meeting, most time.Duration) boo
 }
 
 // countWith is tallies.with.
-func (w *worker) countWith(ctx context.Context, m meeting, segment uint64, id string, at alerts.Place) error {
+func (w *worker) countWith(ctx context.Context, m meeting, segment uint64, id string, at alerts.Place,
+	known bool) error {
 	if w.tallies.kinds[tallyOf(m.kind)].n > 0 {
 		if err := w.addCounted(ctx, time.Now().UnixNano()); err != nil {
 			return err
 		}
 	}
-	w.tallies.with(m, segment, id, at)
+	w.tallies.with(m, segment, id, at, known)
 	return nil
 }
 
@@ -160,7 +177,7 @@ func (w *worker) addCounted(ctx context.Context, now int64) error {
 	order := func(x, y toldKey) int { return bytes.Compare(x[:], y[:]) }
 	for _, kind := range slices.SortedFunc(maps.Keys(kinds), order) {
 		c := kinds[kind]
-		if c.n == 0 {
+		if c.n == 0 || c.id == "" {
 			continue
 		}
 		i := slices.IndexFunc(w.piece.found, func(a store.Alert) bool { return a.ID == c.id })
@@ -169,8 +186,9 @@ func (w *worker) addCounted(ctx context.Context, now int64) error {
 			if err != nil {
 				return err
 			}
-			if !known { // it was removed meanwhile: the next one of its kind is kept
-				delete(kinds, kind)
+			if !known { // it was removed meanwhile: the next one of its kind is kept, and tells of these too
+				c.id = ""
+				kinds[kind] = c
 				continue
 			}
 			stored.News = 0

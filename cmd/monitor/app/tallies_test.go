@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -177,10 +180,7 @@ func TestCountedOnceOverAFullDisk(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, fmt.Sprint(first+n-1, " are counted"), func() bool {
-				h := call[page.Status](t, r, "GET", "status", "", 200).Histories
-				return len(h) == 1 && len(h[0].Levels) > 0 && h[0].Levels[0].Violations >= int64(first+n-1)
-			})
+			violations(t, r, first+n-1)
 		}
 		find(1, 1)
 		st.setFull(true)
@@ -199,6 +199,147 @@ func TestCountedOnceOverAFullDisk(t *testing.T) {
 		}
 		if got := timesFound(r); got != 1+more {
 			t.Errorf("dead after the counts are stored: %v: %d are counted, want %d", after, got, 1+more)
+		}
+	}
+}
+
+// violations waits until so many anomalies are counted at the first level, as the page has it, and gives how many are.
+func violations(t *testing.T, r *running, want int) (n int) {
+	t.Helper()
+	eventually(t, fmt.Sprint(want, " are counted"), func() bool {
+		s := call[page.Status](t, r, "GET", "status", "", 200)
+		if len(s.Histories) != 1 || len(s.Histories[0].Levels) == 0 {
+			return false
+		}
+		n = int(s.Histories[0].Levels[0].Violations)
+		return n >= want
+	})
+	return n
+}
+
+// writeLost writes n lost updates to a file, from the first number on.
+func writeLost(t *testing.T, path string, first, n int, apart time.Duration) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	at := time.Now().Add(-3 * time.Hour)
+	for i := range n {
+		for _, x := range lostUpdate(first+i, at.Add(time.Duration(first+i)*apart).UnixNano()) {
+			if _, err := f.Write(append(codec.AppendJSON(nil, &x), '\n')); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestNewlyWrongIsCounted: what only another configuration finds wrong in the records that are kept is counted, once, and
+// nothing that was counted before is counted again.
+func TestNewlyWrongIsCounted(t *testing.T) {
+	t.Parallel()
+	const anomalies = 2*sharesMax + 40
+	c, st := bankConfig(t), newMemStore("r")
+	c.Source.File.Path = filepath.Join(t.TempDir(), "records.jsonl")
+	writeLost(t, c.Source.File.Path, 0, anomalies, time.Microsecond)
+	for i, want := range []int{0, anomalies, anomalies, anomalies} {
+		switch i {
+		case 0:
+			c.Levels = []verdict.Level{verdict.RC}
+		case 1:
+			c.Levels = []verdict.Level{verdict.SI}
+		case 3:
+			c.Levels = []verdict.Level{verdict.SI, verdict.SER}
+		}
+		r := start(t, c, st, false)
+		violations(t, r, 0)
+		w := r.teller.watched()[0]
+		eventually(t, "all is judged", func() bool { return (i == 2 || w.upTo.Load() == 3*anomalies) && w.consumed.Load() >= w.replayed })
+		if got := violations(t, r, want); got != want {
+			t.Errorf("run %d, at %v: %d are counted, want %d", i, c.Levels, got, want)
+		}
+		r.stop(t)
+	}
+}
+
+// TestCountedWithWhatIsRemoved: what is counted with an alert that is removed meanwhile is counted with the next one.
+func TestCountedWithWhatIsRemoved(t *testing.T) {
+	t.Parallel()
+	c, st := bankConfig(t), newMemStore("r")
+	c.Levels, c.Source.File.Path = []verdict.Level{verdict.SI}, filepath.Join(t.TempDir(), "records.jsonl")
+	const enough = 2*sharesMax + 40
+	writeLost(t, c.Source.File.Path, 0, enough, time.Microsecond)
+	r := start(t, c, st, false)
+	violations(t, r, enough)
+	st.mu.Lock()
+	clear(st.alerts)
+	st.mu.Unlock()
+	writeLost(t, c.Source.File.Path, enough, 1, time.Microsecond)
+	judged := func() bool {
+		w := r.teller.watched()
+		return len(w) == 1 && w[0].upTo.Load() == 3*(enough+1)
+	}
+	eventually(t, "it is judged", judged)
+	writeLost(t, c.Source.File.Path, enough+1, 1, time.Microsecond)
+	if n := violations(t, r, enough+2); n != enough+2 {
+		t.Errorf("%d are counted, want %d", n, enough+2)
+	}
+	r.stop(t)
+}
+
+// TestWhatIsKeptIsKnownAgain: a run that works off again what one that died had found knows all that that one kept.
+func TestWhatIsKeptIsKnownAgain(t *testing.T) {
+	t.Parallel()
+	c, st := bankConfig(t), newMemStore("r")
+	c.Levels, c.Source.File.Path = []verdict.Level{verdict.SI}, filepath.Join(t.TempDir(), "records.jsonl")
+	const anomalies = 2*sharesMax + 40
+	writeLost(t, c.Source.File.Path, 0, anomalies, 10*time.Second) // some are far from what they would be counted with
+	seldom := func(a *App) { a.tuning.checkpoint = time.Hour }
+	r := start(t, c, st, false, seldom)
+	violations(t, r, anomalies-10) // of the last it is not known yet that nobody else comes
+	st.die(1)
+	writeLost(t, c.Source.File.Path, anomalies, 1, 10*time.Second)
+	if err := r.wait(t); !errors.Is(err, errDisk) {
+		t.Fatalf("it ended with %v", err)
+	}
+	st.die(0)
+	kept := len(st.ids())
+	r = start(t, c, st, false, seldom)
+	violations(t, r, anomalies-9)
+	w := r.teller.watched()[0]
+	eventually(t, "it is where that one was", func() bool { return w.consumed.Load() >= w.replayed })
+	r.stop(t)
+	if kept <= 2*sharesMax {
+		t.Fatalf("%d are kept", kept)
+	}
+	if lost := slices.DeleteFunc(st.ids(), w.told.has); len(lost) > 0 {
+		t.Errorf("of %d that are kept %d are not known again: %v", kept, len(lost), lost)
+	}
+}
+
+// TestNothingNewIsNoEntry: a run that reads nothing new of an input that ends makes no entry, however long it takes to open
+// it: its end is that of the run before, and finds the same in the same order.
+func TestNothingNewIsNoEntry(t *testing.T) {
+	t.Parallel()
+	brokers := cluster(t)
+	topicOf(t, brokers, testTopic, lostUpdates(1, 40, time.Now().UnixNano()))
+	kafka, file := testConfig(brokers), bankConfig(t)
+	file.HTTP.Listen, file.Source.File.Follow = "", false
+	for _, x := range []struct {
+		conf     *config.Config
+		untilEnd bool
+	}{{kafka, true}, {file, true}, {file, false}} {
+		st := newMemStore("r")
+		if err := start(t, x.conf, st, x.untilEnd).wait(t); err != nil {
+			t.Fatal(err)
+		}
+		was := st.last
+		if err := start(t, x.conf, st, x.untilEnd, late).wait(t); err != nil {
+			t.Fatal(err)
+		}
+		if was == 0 || st.last != was {
+			t.Errorf("%+v, until its end: %v: %d entries, then %d", x.conf.Source, x.untilEnd, was, st.last)
 		}
 	}
 }
@@ -239,7 +380,7 @@ func TestCountedOnceWhereverItDies(t *testing.T) {
 func TestTalliesAreReadAsWritten(t *testing.T) {
 	m := meeting{met: met{entry: 4, n: 7}, kind: "lost-update at si of segment 3"}
 	c := newTallies(2)
-	c.with(m, 3, "1", alerts.Place{Time: -5})
+	c.with(m, 3, "1", alerts.Place{Time: -5}, false)
 	b := c.append(nil)
 	got, err := parseTallies("db", b)
 	if err != nil || !bytes.Equal(got.append(nil), b) {
