@@ -230,7 +230,9 @@ func (q *Question) plainer(w *work, results []verdict.Result) *packed.Records {
 		return records
 	}
 	q.repack()
-	e, ok := q.feed(&again)
+	part := q.part()
+	part.Conflicts = auxConflicts // that they are broken is known
+	e, ok := part.feed(&again)
 	if !ok {
 		return records
 	}
