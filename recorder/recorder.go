@@ -41,9 +41,9 @@ import (
 
 // Sink is where records go.
 type Sink interface {
-	// Put hands records on, JSON without an end of line, in their order. It is called by one goroutine, and may keep nothing of them when
-	// it has returned. What it returns an error for counts as dropped; trying again is its own business. What it
-	// takes next begins with records that tell of the loss.
+	// Put hands records on, JSON without an end of line, in their order. It is called by one goroutine, and may keep
+	// nothing of them when it has returned. What it returns an error for counts as dropped; trying again is its own
+	// business. What it takes next begins with records that tell of the loss.
 	Put(ctx context.Context, records [][]byte) error
 	// Close ends it once everything was put.
 	Close() error

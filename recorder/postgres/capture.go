@@ -48,8 +48,8 @@ type Capture struct {
 	unclear map[Unclear]int64
 }
 
-// New makes a Capture that records with rec. If it is to be complete, what was at work before has to end: what that wrote
-// later on would be written by nobody. The error is that of Options.Load.
+// New makes a Capture that records with rec. If it is to be complete, what was at work before has to end: what that
+// wrote later on would be written by nobody. The error is that of Options.Load.
 func New(ctx context.Context, rec *recorder.Recorder, o Options) (*Capture, error) {
 	if o.Failed == nil {
 		o.Failed = func(error) {}

@@ -87,14 +87,17 @@ func (c *Catalog) Tables() (recorded int, others map[string]string) {
 const (
 	schemas = `n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_(toast|temp)'`
 
-	tablesQuery = `select c.oid, n.nspname, c.relname, c.relkind::text, c.relrowsecurity, c.relispartition or c.relhassubclass or
-	exists (select from pg_inherits i where i.inhrelid = c.oid), c.relhasrules or
+	tablesQuery = `select c.oid, n.nspname, c.relname, c.relkind::text, c.relrowsecurity,
+	c.relispartition or c.relhassubclass or exists (select from pg_inherits i where i.inhrelid = c.oid), c.relhasrules or
 	exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal and t.tgenabled <> 'D'),
-	coalesce((select array_to_string(i.indkey, ' ') from pg_index i where i.indrelid = c.oid and i.indisprimary and i.indisvalid and i.indimmediate), '')
-	from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'f', 'v', 'm') and ` + schemas + ` order by c.oid`
+	coalesce((select array_to_string(i.indkey, ' ') from pg_index i
+		where i.indrelid = c.oid and i.indisprimary and i.indisvalid and i.indimmediate), '')
+	from pg_class c join pg_namespace n on n.oid = c.relnamespace
+	where c.relkind in ('r', 'p', 'f', 'v', 'm') and ` + schemas + ` order by c.oid`
 
 	columnsQuery = `select a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, a.atthasdef or a.attidentity <> '',
-	coalesce((select pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d where d.adrelid = a.attrelid and d.adnum = a.attnum), ''),
+	coalesce((select pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d
+		where d.adrelid = a.attrelid and d.adnum = a.attnum), ''),
 	coalesce(l.collisdeterministic, true) and a.attgenerated = ''
 	from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
 	left join pg_collation l on l.oid = a.attcollation
@@ -105,11 +108,13 @@ const (
 	case when confupdtype in ('a', 'r') then '' else array_to_string(confkey, ' ') end
 	from pg_constraint where contype = 'f' and (confdeltype not in ('a', 'r') or confupdtype not in ('a', 'r')) order by 1, 2`
 
-	atWorkQuery = `select exists (select from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
-	where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.database = (select oid from pg_database where datname = current_database())
+	atWorkQuery = `select exists (select from pg_locks l join pg_class c on c.oid = l.relation
+	join pg_namespace n on n.oid = c.relnamespace where l.locktype = 'relation' and l.mode = 'RowExclusiveLock'
+	and l.database = (select oid from pg_database where datname = current_database())
 	and c.relkind in ('r', 'p') and ` + schemas + `)`
 
-	functionsQuery = `select distinct p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+	functionsQuery = `select distinct p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+	join pg_language l on l.oid = p.prolang
 	where n.nspname not in ('pg_catalog', 'information_schema') and l.lanname not in ('c', 'internal')`
 )
 
@@ -216,7 +221,8 @@ func constant(c sql.Class, expression string, most int) (record.Value, bool) {
 	return record.Value{}, false
 }
 
-// followers are the tables of which not known rows change with a change of t: a deletion, or of these columns; nil: of all.
+// followers are the tables of which not known rows change with a change of t: a deletion, or of these columns; nil: of
+// all.
 func (t *table) followers(seen map[*table]bool, deleted bool, columns []int) {
 	for _, f := range t.follow {
 		hit := deleted && f.onDelete || columns == nil && f.onUpdates != "" || slices.ContainsFunc(columns, func(c int) bool {

@@ -132,7 +132,8 @@ func (s *items) loseAll() {
 
 // read says that an item was read to hold v, by a connection or as what it held before the connection wrote it. held:
 // the read may be recorded. What it held before all is recorded if it is known by this, before anybody else knows it.
-func (s *items) read(name []byte, t *table, column int, c *Connection, before bool, v record.Value) (key string, held bool) {
+func (s *items) read(name []byte, t *table, column int, c *Connection, before bool,
+	v record.Value) (key string, held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it, key, there := s.named(name)

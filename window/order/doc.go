@@ -210,15 +210,13 @@
 //
 // # IdleAfter
 //
-// A partition that gives neither records nor CaughtUp for IdleAfter (its broker is
-// away, or its reader stuck), while others do, stops holding the watermark back. While nothing is heard of any, and
-// nothing is read that is no record, no time passes (advance): what is read is away, and what waits goes on waiting. To be passed over
-// loses nothing: ticks go on waiting for it (Patience), so nothing is
-// concluded from the absence of what it has. When it comes back,
-// what ended before the watermark is Late, behind its place, but Passed, which is no loss. Only one that is
-// silent for MaxTransaction more, while the stream goes on for as long, is given up: ticks go on without it, which
-// is a loss (Missed, Unread) until it has shown that it is where the watermark is. Where ticks have
-// no patience, that is at once.
+// A partition that gives neither records nor CaughtUp for IdleAfter (its broker is away, or its reader stuck), while
+// others do, stops holding the watermark back. While nothing is heard of any, and nothing is read that is no record, no
+// time passes (advance): what is read is away, and what waits goes on waiting. To be passed over loses nothing: ticks
+// go on waiting for it (Patience), so nothing is concluded from the absence of what it has. When it comes back, what
+// ended before the watermark is Late, behind its place, but Passed, which is no loss. Only one that is silent for
+// MaxTransaction more, while the stream goes on for as long, is given up: ticks go on without it, which is a loss
+// (Missed, Unread) until it has shown that it is where the watermark is. Where ticks have no patience, that is at once.
 //
 // Time in which nobody read, as the process was stopped, does not count: from one
 // Advance to the next at most a second passes, or four ticks.

@@ -208,7 +208,8 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	own := true // key is the record's own time, so it can be late
 	trusted := h.HasTimes && h.End <= endMost && !(broker && o.aheadOf(h.End, arrival))
 	limit, shown, place := sub(p.greatest, o.delay), p.bound(o.delay), p.place // as they were before this record
-	if o.returned {                                                            // nothing that has to be behind it has been handed out, whatever its partition shows
+	if o.returned {
+		// Nothing that has to be behind it has been handed out, whatever its partition shows.
 		limit, place = none, min(place, o.mark)
 	}
 	p.unnumbered = p.unnumbered || !h.HasSeq

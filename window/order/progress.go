@@ -196,8 +196,8 @@ func (o *Order) heardAt(now int64) int64 {
 }
 
 // Returned says whether what is read was out of reach until lately. Then it may have been so for those who write, too,
-// and what they have not yet written ended longer ago than Lateness allows. While it is so the watermark and the mark stay
-// where they are, and no tick is due: what is read meanwhile waits, and is in order with what is still to be
+// and what they have not yet written ended longer ago than Lateness allows. While it is so the watermark and the mark
+// stay where they are, and no tick is due: what is read meanwhile waits, and is in order with what is still to be
 // written. O(1).
 func (o *Order) Returned(lately bool) {
 	o.returned, o.dirty = lately, true

@@ -8,9 +8,9 @@ import (
 )
 
 // Where a Commit is more than one transaction holds, as of thousands of histories that begin, or go, with it, or of as
-// many alerts, it is written down first, dead letters apart: the keys, and what is to be stored under each. A transaction that holds this, in a file of its own if it is
-// large, and the counters, is the one that commits. Then it is done, in as many
-// transactions as it takes, and the last one takes the record away.
+// many alerts, it is written down first, dead letters apart: the keys, and what is to be stored under each. A
+// transaction that holds this, in a file of its own if it is large, and the counters, is the one that commits. Then it
+// is done, in as many transactions as it takes, and the last one takes the record away.
 //
 //	write large/<id> ─▶ m rest, m state ─▶ changes ─▶ … ─▶ changes ─▶ no m rest
 //	                    it is committed      a crash here: Open does all of it again
