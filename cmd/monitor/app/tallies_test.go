@@ -370,7 +370,7 @@ func TestCountedOnceWhereverItDies(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := timesFound(r); got != anomalies {
-				t.Errorf("%s: dead at write %d: %d are counted, want %d", where, n, got, anomalies)
+				t.Errorf("%s: dead at write %d: %d are counted, want %d, of %+v", where, n, got, anomalies, r.teller.Snapshot().Groups)
 			}
 		}
 		t.Logf("%s: died at %d writes", where, died)
