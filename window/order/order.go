@@ -211,6 +211,9 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	if o.returned {
 		// Nothing that has to be behind it has been handed out, whatever its partition shows.
 		limit, place = none, min(place, o.mark)
+		if h.HasTimes && sub(h.Start, o.skew) > sub(o.ticks.told, o.patience.deadline) {
+			shown = none // whoever can have read from it is not due yet
+		}
 	}
 	p.unnumbered = p.unnumbered || !h.HasSeq
 	wrong := trusted && !broker && !o.numbered && s.runsBack(h)

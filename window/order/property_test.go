@@ -235,10 +235,12 @@ func TestLive(t *testing.T) {
 		now := int64(0)
 		for left > 0 {
 			now += rapid.Int64Range(0, 40).Draw(t, "passes")
+			o.Returned(rapid.IntRange(0, 4).Draw(t, "returned") == 0)
 			o.Advance(now + offset)
 			poll(rapid.IntRange(0, len(w.logs)-1).Draw(t, "poll"), now, rapid.IntRange(0, 5).Draw(t, "records"))
 			c.drain(o)
 		}
+		o.Returned(false)
 		for range 2 {
 			now += simLateness + simSkew + 1
 			for p := range w.logs {

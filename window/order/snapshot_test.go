@@ -57,6 +57,8 @@ func TestSnapshotIsExact(t *testing.T) {
 					g.Observe(p, fmt.Sprint("other", now&3), now*(1+now&16), []int64{now, 0}[b2i(g.without)])
 				case 7:
 					g.Sample(uint8(now & 1))
+				case 8:
+					g.Returned(now&1 == 0)
 				}
 			}
 			if b == nil && rapid.IntRange(0, 5).Draw(t, "snapshot") == 0 {
