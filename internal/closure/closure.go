@@ -36,18 +36,19 @@ type Entry struct {
 	room   [2]string // for some of them
 	behind []seen
 
-	out   func()      // lets its record out; nil: it is in work still
-	ops   []record.Op // of the record, if they tell what it wrote
-	gone  bool        // it is out
-	by    *Entry      // in work when it was settled, and to end before
-	waits []*Entry    // for it to end
-	turn  int         // in which it was met
+	out   func()               // lets its record out; nil: it is in work still
+	ops   []record.Op          // of the record, if they tell what it wrote
+	wrote map[record.Cell]bool // the same, once somebody asked
+	gone  bool                 // it is out
+	by    *Entry               // in work when it was settled, and to end before
+	waits []*Entry             // for it to end
+	turn  int                  // in which it was met
 }
 
 // seen is one whose record goes before; if what was read has a key, only where it wrote that.
 type seen struct {
 	of   *Entry
-	what record.Op
+	what *record.Op // nil: it has none
 }
 
 // heldMax is how many records are held before who has ended a transaction waits.
@@ -81,7 +82,7 @@ func (o *Order) Commits(e *Entry) {
 func (o *Order) Reads(e *Entry, what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.follow(e, what, record.Op{})
+	o.follow(e, what, nil)
 }
 
 // End says that a transaction has ended. ops, if they tell what it has read and written of items by their keys, are not
@@ -91,13 +92,14 @@ func (o *Order) End(e *Entry, ops []record.Op, out func()) {
 	defer o.mu.Unlock()
 	for i := 0; i < len(ops) && len(o.writers) > 0; i++ {
 		if ops[i].Kind == record.Read {
-			o.follow(e, ops[i].Key, ops[i])
+			o.follow(e, ops[i].Key, &ops[i])
 			table, _, _ := strings.Cut(ops[i].Key, ":")
-			o.follow(e, table, ops[i])
+			o.follow(e, table, &ops[i])
 		}
 	}
 	e.out, e.ops = out, ops
 	waits := e.waits
+	e.waits = nil
 	o.settle(e)
 	for _, w := range waits {
 		o.settle(w)
@@ -107,11 +109,12 @@ func (o *Order) End(e *Entry, ops []record.Op, out func()) {
 	}
 }
 
-// follow puts an entry behind those that may have written what it has read.
-func (o *Order) follow(e *Entry, key string, what record.Op) {
-	for _, w := range o.writers[key] {
-		if w != e && !w.Unseen {
-			e.behind = append(e.behind, seen{w, what})
+// follow puts an entry behind those that may have written what it has read: the last first, for whom it mostly waits
+// longest, as they write one after the other.
+func (o *Order) follow(e *Entry, key string, what *record.Op) {
+	for _, w := range slices.Backward(o.writers[key]) {
+		if s := (seen{w, what}); w != e && !w.Unseen && !s.isOver() {
+			e.behind = append(e.behind, s)
 		}
 	}
 }
@@ -143,10 +146,11 @@ func (o *Order) settle(e *Entry) {
 			}
 		}
 		if r.by != nil {
+			r.by.waits = slices.DeleteFunc(r.by.waits, func(w *Entry) bool { return w == r })
 			o.held--
 			o.room.Broadcast()
 		}
-		*r = Entry{gone: true, out: r.out} // it may be remembered, and is to keep nobody else
+		*r = Entry{gone: true} // it may be remembered, and is to keep nobody else
 	}
 }
 
@@ -160,15 +164,18 @@ func (o *Order) awaited(e *Entry) *Entry {
 		return nil
 	case e.out == nil:
 		return e
-	case e.by != nil && e.by.out == nil && !o.isLate:
+	case e.by != nil && e.by.out == nil && !e.by.gone && !o.isLate:
 		return e.by
 	}
 	e.turn = o.turn
 	if by := o.awaited(e.Last); by != nil {
 		return by
 	}
+	for len(e.behind) > 0 && e.behind[0].isOver() {
+		e.behind = e.behind[1:]
+	}
 	for _, b := range e.behind {
-		if b.of.out != nil && b.what.Key != "" && !b.of.wrote(&b.what) {
+		if b.isOver() {
 			continue
 		}
 		if by := o.awaited(b.of); by != nil {
@@ -179,9 +186,19 @@ func (o *Order) awaited(e *Entry) *Entry {
 	return nil
 }
 
-// wrote tells whether an entry that has ended wrote what was read.
-func (e *Entry) wrote(what *record.Op) bool {
-	return slices.ContainsFunc(e.ops, func(op record.Op) bool {
-		return op.Kind == record.Write && op.Key == what.Key && op.Value == what.Value
-	})
+// isOver tells whether it needs no waiting: it is out, or did not write what was read.
+func (s seen) isOver() bool {
+	w := s.of
+	if w.gone || w.out == nil || s.what == nil {
+		return w.gone
+	}
+	if w.wrote == nil {
+		w.wrote = map[record.Cell]bool{}
+		for i := range w.ops {
+			if w.ops[i].Kind == record.Write {
+				w.wrote[w.ops[i].Cell()] = true
+			}
+		}
+	}
+	return !w.wrote[s.what.Cell()]
 }

@@ -99,8 +99,32 @@ func TestPatience(t *testing.T) {
 		o.mu.Unlock()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
+		if len(stuck.waits) > 0 {
+			t.Errorf("%d wait that are out", len(stuck.waits))
+		}
 		if o.End(stuck, nil, func() { out = append(out, 3) }); !slices.Equal(out, []int{0, 1, 2, 3}) || o.held != 0 || len(o.writers) > 0 {
 			t.Errorf("%v are out, %d held, %v written", out, o.held, o.writers)
 		}
 	})
+}
+
+// However many stand in line to write an item, each is looked at a few times until it is out.
+func TestInLine(t *testing.T) {
+	t.Parallel()
+	const ends = 1000
+	var o Order
+	var line []*Entry
+	for i := range ends + 100 {
+		e := &Entry{}
+		o.Writes(e, "a:1")
+		if line = append(line, e); i < 100 {
+			continue
+		}
+		o.End(line[0], []record.Op{{Kind: record.Read, Key: "a:1", Value: record.Int(int64(i))},
+			{Kind: record.Write, Key: "a:1", Value: record.Int(int64(i + 1))}}, func() {})
+		line = line[1:]
+	}
+	if o.turn > 3*ends {
+		t.Errorf("%d looks at %d", o.turn, ends)
+	}
 }

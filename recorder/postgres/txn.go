@@ -963,7 +963,8 @@ func (c *Connection) writes(what string) {
 }
 
 // goes lets the record of a transaction that has ended out when those are out that it may have read from. Of several
-// that were sent one behind the other the records go together.
+// that were sent one behind the other as many go together as are under way still: whose write is whose is not known
+// before the answers are there.
 func (c *Connection) goes(did []record.Op, out func()) {
 	if !c.capture.options.Complete {
 		out()
@@ -972,15 +973,36 @@ func (c *Connection) goes(did []record.Op, out func()) {
 	if before, last := c.out, out; before != nil {
 		did, out = append(c.did, did...), func() { before(); last() }
 	}
-	if n := len(c.queue); n > 1 || n == 1 && c.queue[0].run != nil {
+	if n := len(c.queue); n > len(did) || n > 0 && c.queue[0].isBegun && c.queue[0].run != nil {
 		c.out, c.did = out, did
 		return
 	}
-	if c.entry == nil {
-		c.entry = &closure.Entry{Last: c.last}
+	e := c.entry
+	if e == nil {
+		e = &closure.Entry{Last: c.last}
 	}
-	c.capture.order.End(c.entry, did, out)
-	c.last, c.entry, c.out, c.did = c.entry, nil, nil, nil
+	c.last, c.entry, c.out, c.did = e, nil, nil, nil
+	for _, a := range c.queue {
+		for r := a.run; r != nil; r = r.next {
+			c.writesAgain(r)
+		}
+	}
+	c.capture.order.End(e, did, out)
+}
+
+// writesAgain says of a statement under way what it is about to write, where that was said of the transactions before.
+func (c *Connection) writesAgain(r *run) {
+	switch {
+	case r.table == nil:
+	case r.isLoose:
+		c.writes(r.table.label)
+	default:
+		for i := range r.effects {
+			if e := &r.effects[i]; e.item != "" && !e.skip {
+				c.writes(e.item)
+			}
+		}
+	}
 }
 
 // finished says that a statement writes no more.

@@ -137,6 +137,7 @@ type answer struct {
 	statement *statement // that P makes, D describes, or C closes
 	before    any        // what the name of the statement or portal meant before
 	name      string
+	isBegun   bool // some of it is answered
 }
 
 // FromClient takes what the client sends, before it is sent on.
@@ -558,7 +559,7 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 		if r.portal != nil {
 			r.portal.run = nil
 		}
-		if a.run = r.next; a.kind == 'E' {
+		if a.run, a.isBegun = r.next, true; a.kind == 'E' {
 			c.pop()
 		}
 		if !c.complete(r, tag) {

@@ -352,6 +352,8 @@ func TestBehindWhomItHasRead(t *testing.T) {
 		{"one that is open", known, []turn{ask("begin", tag("BEGIN"), inside), ask("update a set n = 11 where id = 1", tag("UPDATE 1"), inside)}, nil, "10", []string{`w 10`, `r 10`, `r 10`, `w 11`}},
 		{"one that breaks", known, []turn{ask("update a set n = 11 where id = 1")}, nil, "11", []string{`w 10`, `r 10`, `w 11`, `r 11`}},
 		{"a row that is made again", nil, []turn{ask("begin", tag("BEGIN"), inside), {deleted, []message{tag("DELETE 1"), tag("INSERT 0 1"), inside}}}, []message{}, "10", []string{`w null w null w 11 w {"null":true}`}},
+		{"one behind the other", known, []turn{{[]message{&pgproto3.Query{String: "update a set n = 11 where id = 1"}, &pgproto3.Query{String: "update a set n = 12 where id = 1"}},
+			[]message{tag("UPDATE 1"), idle}}}, []message{tag("UPDATE 1"), idle}, "12", []string{`w 10`, `r 10`, `w 11`, `w 12`, `r 12`}},
 		{"several at once", known, []turn{ask("update a set n = 10 where id = 1; update a set n = 11 where id = 1")}, []message{tag("UPDATE 1"), tag("UPDATE 1"), idle}, "11", []string{`w 10`, `r 10`, `w 10 w 11`, `r 11`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -390,4 +392,21 @@ func TestBehindWhomItHasRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a client sends who never waits for the answers to all before is recorded as it goes on.
+func TestAlwaysUnderWay(t *testing.T) {
+	heard(t, func(c *Connection) {
+		play(t)(c)
+		update := bytesOf(t, &pgproto3.Query{String: "update a set n = 1 where id = 1"})
+		c.FromClient(bytesOf(t, &pgproto3.Query{String: "insert into a values (1, 1, 'x')"}, &pgproto3.Query{String: "update a set n = 1 where id = 1"}))
+		c.FromServer(bytesOf(t, tag("INSERT 0 1"), idle))
+		for range 1000 {
+			c.FromClient(update)
+			c.FromServer(bytesOf(t, tag("UPDATE 1"), idle))
+		}
+		if len(c.did) > 2 {
+			t.Errorf("%d operations are held", len(c.did))
+		}
+	})
 }
