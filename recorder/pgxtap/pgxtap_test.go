@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/databases"
+	"github.com/isowatch/isowatch/internal/lab/seeds"
 	"github.com/isowatch/isowatch/recorder"
 	"github.com/isowatch/isowatch/recorder/pgxtap"
 	"github.com/isowatch/isowatch/recorder/postgres"
@@ -44,12 +46,15 @@ type heard struct {
 }
 
 // slow is a connection on which some answers take longer, so that who has read from another may be heard before it.
-type slow struct{ net.Conn }
+type slow struct {
+	net.Conn
+	rng *rand.Rand
+}
 
 func (s slow) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
-	if rand.IntN(8) == 0 {
-		time.Sleep(rand.N(4 * time.Millisecond))
+	if s.rng.IntN(8) == 0 {
+		time.Sleep(time.Duration(s.rng.Int64N(int64(4 * time.Millisecond))))
 	}
 	return n, err
 }
@@ -64,6 +69,7 @@ func listen(t *testing.T, url string, o postgres.Options, f func(connect func(pg
 	if err != nil {
 		t.Fatal(err)
 	}
+	connections := atomic.Uint64{}
 	f(func(mode pgx.QueryExecMode) *pgx.Conn {
 		config, err := pgx.ParseConfig(url)
 		if err != nil {
@@ -71,7 +77,7 @@ func listen(t *testing.T, url string, o postgres.Options, f func(connect func(pg
 		}
 		config.DefaultQueryExecMode = mode
 		config.AfterNetConnect = func(ctx context.Context, c *pgconn.Config, conn net.Conn) (net.Conn, error) {
-			return tap.Connection(ctx, c, slow{conn})
+			return tap.Connection(ctx, c, slow{conn, rand.New(rand.NewPCG(*seeds.First, connections.Add(1)))})
 		}
 		c, err := pgx.ConnectConfig(t.Context(), config)
 		if err != nil {

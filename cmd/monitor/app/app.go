@@ -521,7 +521,8 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
 		complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew,
 		unheard: (s.foreign || a.ends() && a.origin != "") && s.again(a.cfg.Source.Kafka),
-		workers: map[string]*worker{}, heard: map[int]time.Time{}, waitsMost: window.Order.MaxBuffered / 2, group: group, working: working, going: going, began: began, now: time.Now,
+		workers: map[string]*worker{}, heard: map[int]time.Time{}, waitsMost: window.Order.MaxBuffered / 2,
+		group: group, working: working, going: going, began: began, now: time.Now,
 		beat:   a.pulse.of("input"),
 		causes: causes{}, pool: newPool(a.cfg.Window.Histories),
 	}

@@ -121,7 +121,7 @@ func (w *worker) publish(now time.Time, must bool) {
 		complete: w.history.Complete(), frontier: kept.Keys + kept.OnDisk,
 		sample: w.sampling, solver: work}
 	w.status.show(w.db, v)
-	if w.replays() {
+	if through := must && w.history.Next() > w.replayed; w.replays() && !through {
 		return // the run before was further
 	}
 	p := &life.Progress{DB: w.db, Place: w.place(), LastRecord: w.lastRecord}
