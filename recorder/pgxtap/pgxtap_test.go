@@ -288,14 +288,23 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// Where all that writes is to be recorded, it is waited for those that have begun to write before.
+// Where all that writes is to be recorded, it is waited for those that have begun to write before, and that is said; but
+// not for those that write what is not recorded.
 func TestWritersBefore(t *testing.T) {
 	url, do := server(t)
 	do("create table a (id int primary key, n int)")
+	do("create table log (n int)")
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
+	other, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(context.WithoutCancel(t.Context()))
+	exec(t, other, "begin")
+	exec(t, other, "insert into log values (1)")
 	for _, isComplete := range []bool{true, false} {
 		before, err := pgx.ConnectConfig(t.Context(), config)
 		if err != nil {
@@ -303,19 +312,20 @@ func TestWritersBefore(t *testing.T) {
 		}
 		exec(t, before, "begin")
 		exec(t, before, "update a set n = 1") // none is there
-		loads, load := 0, pgxtap.Load(config)
+		loads, said, load := 0, 0, pgxtap.Load(config)
 		rec := recorder.New(recorder.Lines(&bytes.Buffer{}), recorder.Options{})
-		capture, err := postgres.New(t.Context(), rec, postgres.Options{Complete: isComplete, Load: func(ctx context.Context) (*postgres.Catalog, error) {
-			if loads++; loads == 3 {
-				exec(t, before, "commit")
-			}
-			return load(ctx)
-		}})
+		capture, err := postgres.New(t.Context(), rec, postgres.Options{Complete: isComplete, Failed: func(error) { said++ },
+			Load: func(ctx context.Context) (*postgres.Catalog, error) {
+				if loads++; loads == 3 {
+					exec(t, before, "commit")
+				}
+				return load(ctx)
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[bool]int{true: 3, false: 1}[isComplete]; loads != want || capture.Blind() {
-			t.Errorf("complete %v: looked %d times, blind %v", isComplete, loads, capture.Blind())
+		if want := map[bool]int{true: 3, false: 1}[isComplete]; loads != want || said != want/3 || capture.Blind() {
+			t.Errorf("complete %v: looked %d times, said %d times, blind %v", isComplete, loads, said, capture.Blind())
 		}
 		before.Close(t.Context())
 		if err := rec.Close(t.Context()); err != nil {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -26,7 +27,8 @@ type Options struct {
 	Prefix string
 	// Load asks the database for its tables, at first and when they have changed.
 	Load func(context.Context) (*Catalog, error)
-	// Failed is told why the tables could not be asked for again; nil: nobody is.
+	// Failed is told why nothing is recorded, or not yet: what was at work before goes on, or the tables could not be
+	// asked for again; nil: nobody is.
 	Failed func(error)
 }
 
@@ -59,9 +61,14 @@ func New(ctx context.Context, rec *recorder.Recorder, o Options) (*Capture, erro
 		items: items{of: map[string]item{}, lossy: map[columnName]bool{}, loose: map[string]int{}}}
 	ends := time.Now().Add(loadMax)
 	catalog, err := o.Load(ctx)
-	for o.Complete && err == nil && catalog.isAtWork { // for one that was killed
+	for looks := 0; o.Complete && err == nil && catalog.isAtWork; looks++ { // for one that was killed
+		if looks == 1 {
+			o.Failed(fmt.Errorf("transactions are at work that have begun before: they are waited for, %v at most", loadMax))
+		}
 		if wait.Sleep(ctx, atWorkPause) != nil || time.Now().After(ends) {
-			c.anything(&sql.Plan{Text: "(a transaction that has begun before, and goes on)"})
+			goesOn := "a transaction that has begun before, and goes on"
+			c.anything(&sql.Plan{Text: "(" + goesOn + ")"})
+			o.Failed(errors.New("nothing is recorded, because of " + goesOn))
 			break
 		}
 		catalog, err = o.Load(ctx)

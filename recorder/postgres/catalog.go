@@ -20,7 +20,7 @@ type Catalog struct {
 	byName   map[string][]*table
 	byOID    map[uint32]*table
 	writers  map[string]bool // functions of which it is not known what they write
-	isAtWork bool            // when it was loaded, somebody wrote
+	isAtWork bool            // when it was loaded, somebody wrote what is recorded
 }
 
 // table is a table.
@@ -108,10 +108,8 @@ const (
 	case when confupdtype in ('a', 'r') then '' else array_to_string(confkey, ' ') end
 	from pg_constraint where contype = 'f' and (confdeltype not in ('a', 'r') or confupdtype not in ('a', 'r')) order by 1, 2`
 
-	atWorkQuery = `select exists (select from pg_locks l join pg_class c on c.oid = l.relation
-	join pg_namespace n on n.oid = c.relnamespace where l.locktype = 'relation' and l.mode = 'RowExclusiveLock'
-	and l.database = (select oid from pg_database where datname = current_database())
-	and c.relkind in ('r', 'p') and ` + schemas + `)`
+	atWorkQuery = `select distinct relation from pg_locks where locktype = 'relation' and mode = 'RowExclusiveLock'
+	and database = (select oid from pg_database where datname = current_database())`
 
 	functionsQuery = `select distinct p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace
 	join pg_language l on l.oid = p.prolang
@@ -195,7 +193,10 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 			from.follow = append(from.follow, follower{to, risky, key})
 		}
 	})
-	each("transactions at work", atWorkQuery, []any{&c.isAtWork}, func() {})
+	each("transactions at work", atWorkQuery, []any{&oid}, func() {
+		t := c.byOID[oid]
+		c.isAtWork = c.isAtWork || t != nil && t.key != nil
+	})
 	each("functions", functionsQuery, []any{&rel}, func() { c.writers[rel] = true })
 	return c, err
 }
