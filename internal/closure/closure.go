@@ -14,8 +14,8 @@ import (
 
 // Order is the order in which records go. Its zero value is ready.
 type Order struct {
-	// Patience is how long a record is held; 0: as long as it takes, and where there are too many who has ended a
-	// transaction waits.
+	// Patience is how long a record is held, if there are not too many; 0: as long as it takes, and where there are too
+	// many who has ended a transaction waits.
 	Patience time.Duration
 
 	mu      sync.Mutex          // of what follows, and of the order in which records go
@@ -51,7 +51,7 @@ type seen struct {
 	what *record.Op // nil: it has none
 }
 
-// heldMax is how many records are held before who has ended a transaction waits.
+// heldMax is how many records are held.
 const heldMax = 10_000
 
 // Writes says that an entry's transaction is to write something, before the database is told: a value that nobody else
@@ -125,13 +125,16 @@ func (o *Order) settle(e *Entry) {
 	o.turn, o.ready = o.turn+1, o.ready[:0]
 	if by := o.awaited(e); by != nil {
 		if e.by == nil {
-			if o.held++; o.Patience > 0 {
+			if o.held++; o.Patience > 0 && o.held > heldMax {
+				e.by = by
+				o.late(e)
+				return
+			}
+			if o.Patience > 0 {
 				time.AfterFunc(o.Patience, func() {
 					o.mu.Lock()
 					defer o.mu.Unlock()
-					o.isLate = true
-					o.settle(e)
-					o.isLate = false
+					o.late(e)
 				})
 			}
 		}
@@ -152,6 +155,13 @@ func (o *Order) settle(e *Entry) {
 		}
 		*r = Entry{gone: true} // it may be remembered, and is to keep nobody else
 	}
+}
+
+// late lets a record out that is held, whoever is in work.
+func (o *Order) late(e *Entry) {
+	o.isLate = true
+	o.settle(e)
+	o.isLate = false
 }
 
 // awaited is one in work that is to end before an entry's record may go; nil: none, and those that go now are ready,

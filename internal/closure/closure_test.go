@@ -80,7 +80,8 @@ func TestClosure(t *testing.T) {
 	}
 }
 
-// Who waits for one that does not end is out after a while, behind its session's earlier ones, and then is waited for by nobody.
+// Who waits for one that does not end is out after a while, or where too many are held, behind its session's earlier
+// ones, and then is waited for by nobody.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Order{Patience: time.Second}
@@ -102,6 +103,16 @@ func TestPatience(t *testing.T) {
 		if len(stuck.waits) > 0 {
 			t.Errorf("%d wait that are out", len(stuck.waits))
 		}
+		for range heldMax + 10 {
+			o.End(&Entry{}, []record.Op{{Kind: record.Read, Key: "a:1", Value: record.Int(9)}}, func() {})
+		}
+		o.mu.Lock()
+		if o.held != heldMax {
+			t.Errorf("%d are held", o.held)
+		}
+		o.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if o.End(stuck, nil, func() { out = append(out, 3) }); !slices.Equal(out, []int{0, 1, 2, 3}) || o.held != 0 || len(o.writers) > 0 {
 			t.Errorf("%v are out, %d held, %v written", out, o.held, o.writers)
 		}
