@@ -43,6 +43,7 @@ type ingest struct {
 	heard            map[int]time.Time
 	settled          time.Time
 	waits, waitsMost int
+	waiting          time.Time // since when for what comes next
 	stage            stage
 	// partitions is how many the source has.
 	partitions func() int
@@ -163,13 +164,14 @@ func (in *ingest) run(reading context.Context) error {
 	for {
 		var err error
 		in.beat.rest()
+		in.waiting = in.now()
 		next := batches
 		if in.waits >= in.waitsMost && in.now().Before(in.settled) {
 			next = nil // what more there is is read when nothing waits any more
 		}
 		select {
 		case b, ok := <-next:
-			in.beat.work(in.now())
+			in.wakes(in.now())
 			if !ok {
 				return in.over(reading, work, <-over)
 			}
@@ -186,7 +188,7 @@ func (in *ingest) run(reading context.Context) error {
 			in.beat.work(in.now())
 			err = in.write(work)
 		case <-tick.C:
-			in.beat.work(in.now())
+			in.wakes(in.now())
 			// That time passes says nothing of an input that is read to its end.
 			if now := in.now(); !(in.untilEnd && in.origin != "") && now.Sub(last) >= in.idle() && in.listened() {
 				last = now
@@ -206,6 +208,18 @@ func (in *ingest) run(reading context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// stoppedLeast is for how long nothing happens beyond solver.every only where this process was stopped.
+const stoppedLeast = 2 * time.Second
+
+// wakes notes that something happens. Where the process was stopped the source may have been away meanwhile, and nobody
+// could post.
+func (in *ingest) wakes(now time.Time) {
+	in.beat.work(now)
+	if away := now.Sub(in.waiting); away > in.cfg.Solver.Every+stoppedLeast {
+		in.returns(now, away)
 	}
 }
 
@@ -230,9 +244,6 @@ const catchUpMost = 10 * time.Second
 // returns notes that the source was out of reach for some time. Whoever writes to it tries again ever more rarely: he is
 // waited for as long again.
 func (in *ingest) returns(now time.Time, away time.Duration) {
-	if now.After(in.settled) {
-		in.waits = 0
-	}
 	if until := now.Add(min(away, catchUpMost)); until.After(in.settled) {
 		in.settled = until
 	}
@@ -269,7 +280,10 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	in.unheard = false
 	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b,
 		returned: now.Before(in.settled)}
-	if e.returned && b != nil {
+	switch {
+	case !e.returned:
+		in.waits = 0
+	case b != nil:
 		in.waits += max(b.Len(), int(b.Bytes/heavyWaiting))
 	}
 	in.next++
@@ -283,7 +297,8 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	}
 	m := mark{partition: -1}
 	if b != nil {
-		m = mark{partition: b.Partition, resume: b.Resume, seen: b.Next, identity: b.Identity, state: b.State}
+		m = mark{partition: b.Partition, resume: b.Resume, seen: b.Next, identity: b.Identity, state: b.State,
+			settles: max(0, in.settled.Sub(now))}
 		in.beginNew(e)
 	}
 	m.complete, m.anew = in.complete, in.anew

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -25,6 +26,8 @@ type mark struct {
 	// state is what decode needs of the transactions that are not complete; empty:
 	// there are none.
 	state []byte
+	// settles is for how long those who write were still waited for.
+	settles time.Duration
 	// complete: every write since the initial state has been seen so far, as far
 	// as the input as a whole goes.
 	complete bool
@@ -39,7 +42,7 @@ type marks struct {
 	// them must not stay.
 	waited   map[int]bool
 	next     uint64 // the number of the next entry
-	time     int64  // of the entry before, Unix nanoseconds
+	time     int64  // since when it may have been out of reach if nothing more is read; Unix nanoseconds, 0: nothing was
 	complete bool
 	anew     bool
 }
@@ -86,10 +89,11 @@ func (m *marks) states() map[string][]byte {
 
 // set moves m behind an entry.
 func (m *marks) set(e kept) {
-	m.next, m.time, m.complete, m.anew = e.number+1, e.time, e.mark.complete, e.mark.anew
+	m.next, m.complete, m.anew = e.number+1, e.mark.complete, e.mark.anew
 	if e.mark.partition < 0 {
 		return
 	}
+	m.time = e.time - int64(e.mark.settles)
 	if m.partitions == nil {
 		m.partitions = map[int]mark{}
 	}
@@ -126,7 +130,7 @@ const (
 	stateNext     = iota // of the next entry; what the journal has from there on is not valid
 	stateComplete        // 1 or 0
 	stateAnew            // 1 or 0
-	stateTime            // of the last entry, Unix nanoseconds
+	stateTime            // marks.time
 )
 
 // OffsetsOfMonitor tells whether what a store has under the name of an input are notes
@@ -146,7 +150,10 @@ func (m *marks) offsets(origin string) map[string]map[int]int64 {
 		resume[n], seen[n], identity[n] = p.resume, p.seen, p.identity
 	}
 	state := map[int]int64{stateNext: int64(min(m.next, math.MaxInt64)), stateComplete: bit(m.complete),
-		stateAnew: bit(m.anew), stateTime: m.time}
+		stateAnew: bit(m.anew)}
+	if m.time > 0 {
+		state[stateTime] = m.time
+	}
 	return map[string]map[int]int64{origin: resume, origin + seenSuffix: seen, origin + identitySuffix: identity,
 		origin + stateSuffix: state, journalOf: {0: inputHash(origin)}}
 }

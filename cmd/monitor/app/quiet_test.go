@@ -18,6 +18,7 @@ import (
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
@@ -91,17 +92,19 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// A source that was out of reach is read on, and nothing is concluded until those who write to it have had as long
-// again, and ten seconds at most. What the journal says of it is the same after a restart.
+// A source that was out of reach, or may have been while this process was stopped, is read on, and nothing is concluded
+// until those who write to it have had as long again, and ten seconds at most. What the journal says of it is the same
+// after a restart.
 func TestReturned(t *testing.T) {
 	var f failing
 	s := setting{cfg: testConfig(nil), log: zerolog.Nop()}
 	began := time.Unix(1000, 0)
-	in := &ingest{setting: &s, failing: &f, heard: map[int]time.Time{}, began: began, partitions: func() int { return 2 }}
+	in := &ingest{setting: &s, failing: &f, heard: map[int]time.Time{}, began: began, beat: &beat{}, partitions: func() int { return 2 }}
 	for _, step := range []struct {
 		second    int
 		fails     bool
 		partition int
+		stopped   int // for so many seconds the process was
 		returned  bool
 	}{
 		{second: 1, partition: 0}, {second: 1, partition: 1}, {second: 2, fails: true, partition: 1},
@@ -109,12 +112,15 @@ func TestReturned(t *testing.T) {
 		{second: 8, partition: 0, returned: true}, {second: 9, partition: 1},
 		{second: 10, fails: true, partition: 0}, {second: 90, partition: 0, returned: true}, // for 10
 		{second: 99, partition: 1, returned: true}, {second: 100, partition: 1},
+		{second: 109, stopped: 1}, {second: 120, stopped: 3, returned: true}, {second: 122, returned: true}, {second: 123},
 	} {
 		if step.fails {
 			f.begin(&kafka.PartitionError{Partition: step.partition, Err: io.ErrUnexpectedEOF})
 			continue
 		}
 		now := began.Add(time.Duration(step.second) * time.Second)
+		in.waiting = now.Add(-time.Duration(step.stopped) * time.Second)
+		in.wakes(now)
 		in.sourceWorks(step.partition, now)
 		in.take(nil, now)
 		e := in.taken[len(in.taken)-1]
@@ -122,6 +128,42 @@ func TestReturned(t *testing.T) {
 		if err != nil || e.returned != step.returned || again.returned != step.returned {
 			t.Errorf("%+v: returned %v, read again %+v, %v", step, e.returned, again, err)
 		}
+	}
+}
+
+// The monitor is away for a while, and again in the midst of what it waits for those who write: they may have found the
+// source out of reach as long, and one writes later than another what is older. Nothing is lost.
+func TestAwayWithTheSource(t *testing.T) {
+	t.Parallel()
+	const away = 6 * time.Second
+	brokers := cluster(t)
+	p, st, c := producer(t, brokers), newMemStore("r"), testConfig(brokers)
+	at := time.Now().Add(-time.Minute).UnixNano()
+	first, second := lostUpdate(1, at), lostUpdate(2, at+int64(20*time.Second))
+	latest := record.Transaction{DB: "default", Session: "other", ID: "other", HasTimes: true}
+	latest.Start, latest.End = at+int64(40*time.Second), at+int64(40*time.Second)
+	latest.Ops = []record.Op{{Kind: record.Write, Key: "other", Value: record.Int(1)}}
+	send(t, p, first...)
+	r := start(t, c, st, false)
+	eventually(t, "it is found", func() bool { return len(st.ids()) == 1 })
+	r.stop(t)
+	st.mu.Lock()
+	st.offsets["kafka "+testTopic+stateSuffix][stateTime] -= int64(away)
+	st.mu.Unlock()
+	send(t, p, latest)
+	for again := range 2 {
+		before := st.next()
+		r = start(t, c, st, false)
+		eventually(t, "it is read, and time passes", func() bool { return st.next() > before+8 })
+		if again == 0 {
+			r.stop(t)
+		}
+	}
+	send(t, p, second...)
+	eventually(t, "it is found", func() bool { return len(st.ids()) == 2 })
+	r.stop(t)
+	if strings.Contains(r.log.String(), "partial") {
+		t.Errorf("coverage is partial")
 	}
 }
 

@@ -25,7 +25,7 @@ type previousRun struct {
 	seen     map[int]int64
 	states   map[int][]byte
 	next     uint64 // the number of the next entry
-	time     int64  // of the entry before, Unix nanoseconds; 0: not known
+	time     int64  // marks.time; 0: not known
 	complete bool
 	// unread: nothing of the input was written yet.
 	unread bool
