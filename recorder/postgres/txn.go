@@ -75,6 +75,7 @@ type Connection struct {
 	entry, last *closure.Entry // last: of those before
 	out         func()
 	did         []record.Op
+	outs        int // of how many
 }
 
 // own is what a transaction gave an item itself.
@@ -963,7 +964,7 @@ func (c *Connection) writes(what string) {
 }
 
 // goes lets the record of a transaction that has ended out when those are out that it may have read from. Of several
-// that were sent one behind the other as many go together as are under way still: whose write is whose is not known
+// that were sent one behind the other as many go together as messages are under way: whose write is whose is not known
 // before the answers are there.
 func (c *Connection) goes(did []record.Op, out func()) {
 	if !c.capture.options.Complete {
@@ -973,7 +974,8 @@ func (c *Connection) goes(did []record.Op, out func()) {
 	if before, last := c.out, out; before != nil {
 		did, out = append(c.did, did...), func() { before(); last() }
 	}
-	if n := len(c.queue); n > len(did) || n > 0 && c.queue[0].isBegun && c.queue[0].run != nil {
+	c.outs++
+	if n := len(c.queue); n > c.outs || n > 0 && c.queue[0].isBegun && c.queue[0].run != nil {
 		c.out, c.did = out, did
 		return
 	}
@@ -981,7 +983,7 @@ func (c *Connection) goes(did []record.Op, out func()) {
 	if e == nil {
 		e = &closure.Entry{Last: c.last}
 	}
-	c.last, c.entry, c.out, c.did = e, nil, nil, nil
+	c.last, c.entry, c.out, c.did, c.outs = e, nil, nil, nil, 0
 	for _, a := range c.queue {
 		for r := a.run; r != nil; r = r.next {
 			c.writesAgain(r)
