@@ -73,8 +73,8 @@
 // All else must hold together, however much it is: thousands of histories begin with one batch, or go when the store is
 // used for another input; alerts wait for room on the disk, and how far they were counted is stored with them. If it
 // does not fit, the transaction that commits has it written down, and what is written down is done in others (rest.go).
-// A crash between has Open do that. Whoever reads meanwhile may find a part of it; the monitor reads checkpoints and
-// offsets only as it begins.
+// A crash between has Open do that; what fails of it, the Commit has succeeded, and the next writer does it first. Whoever
+// reads meanwhile may find a part of it; the monitor reads checkpoints and offsets only as it begins.
 //
 // # Durability
 //

@@ -238,12 +238,23 @@ func (w *writer) end() error {
 	w.files = nil
 	if len(left) > 0 {
 		if _, err := w.s.finish(); err != nil {
-			w.s.broken = true // it is committed: opening again finishes it
-			return err
+			w.later(err)
+			return nil
 		}
 	}
 	w.clear()
 	return nil
+}
+
+// later leaves what is written down of a commit to the next writer, who opens the database again. It is committed: were
+// that an error, it would be committed once more, and news of alerts counted twice.
+func (w *writer) later(err error) {
+	w.s.opt.Logger.Warn().Err(err).Msg("what is written down of a commit can't be done as yet; it is done before the next one")
+	w.s.broken = true
+	if w.plan != nil {
+		w.s.journal.set(w.plan.logFiles, w.plan.spots)
+	}
+	w.plan, w.gone = nil, nil // what files are not needed any more the next start finds
 }
 
 // put stores what is sealed under a key; nil takes the key away.
