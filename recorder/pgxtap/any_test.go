@@ -67,6 +67,18 @@ func work(t *testing.T, rng *rand.Rand, connect func(pgx.QueryExecMode) *pgx.Con
 			_ = c.SendBatch(ctx, b).Close()
 			_, _ = c.Exec(ctx, "rollback")
 			continue
+		case 2: // one of several transactions, some of whose answers are read while others are under way
+			p := c.PgConn().StartPipeline(ctx)
+			for range 1 + rng.IntN(8) {
+				for range 1 + rng.IntN(2) {
+					p.SendQueryParams(statement(rng, table), nil, nil, nil, nil)
+				}
+				if p.Sync() == nil && rng.IntN(2) == 0 {
+					_, _ = p.GetResults()
+				}
+			}
+			_ = p.Close()
+			continue
 		}
 		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable})
 		if err != nil {
