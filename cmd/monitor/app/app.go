@@ -556,7 +556,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	decoding := a.newStage(src, s)
 	defer decoding.Close()
 	in.stage = decoding
-	if s.time > 0 && !a.untilEnd && a.cfg.Source.File == nil {
+	if s.time > 0 && a.cfg.Source.File == nil {
 		// With the monitor the source may have been away, and nobody could post; into a file they could write.
 		in.returns(time.Now(), time.Since(time.Unix(0, s.time)))
 	}

@@ -242,8 +242,11 @@ func (in *ingest) sourceWorks(partition int, now time.Time) {
 const catchUpMost = 10 * time.Second
 
 // returns notes that the source was out of reach for some time. Whoever writes to it tries again ever more rarely: he is
-// waited for as long again.
+// waited for as long again. Where an input ends is known from its beginning: what is written to it meanwhile is not read.
 func (in *ingest) returns(now time.Time, away time.Duration) {
+	if in.untilEnd {
+		return
+	}
 	if until := now.Add(min(away, catchUpMost)); until.After(in.settled) {
 		in.settled = until
 	}

@@ -129,6 +129,10 @@ func TestReturned(t *testing.T) {
 			t.Errorf("%+v: returned %v, read again %+v, %v", step, e.returned, again, err)
 		}
 	}
+	in.untilEnd = true // where it ends was known before
+	if in.returns(began.Add(time.Hour), time.Minute); in.settled.After(began.Add(time.Hour)) {
+		t.Error("what is read until its end waits for who writes more")
+	}
 }
 
 // The monitor is away for a while, and again in the midst of what it waits for those who write: they may have found the
