@@ -42,6 +42,7 @@ type ingest struct {
 	// Of what is read until then waits counts as order.Options.MaxBuffered does; waitsMost is half of that.
 	heard            map[int]time.Time
 	settled          time.Time
+	returned         bool // as the entry before says: where nothing is read as the source fails again, the next one does
 	waits, waitsMost int
 	waiting          time.Time // since when for what comes next
 	stage            stage
@@ -282,7 +283,8 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	}
 	in.unheard = false
 	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b,
-		returned: now.Before(in.settled)}
+		returned: now.Before(in.settled) || b == nil && in.returned && in.failing.fails()}
+	in.returned = e.returned
 	switch {
 	case !e.returned:
 		in.waits = 0
@@ -590,6 +592,12 @@ func (f *failing) end(partition int) (failed, works bool) {
 	delete(f.parts, partition)
 	delete(f.parts, wholeSource)
 	return failed, len(f.parts) == 0
+}
+
+func (f *failing) fails() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.parts) > 0
 }
 
 // newStage begins to read and decode src behind what was stored.

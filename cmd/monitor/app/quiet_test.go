@@ -105,6 +105,7 @@ func TestReturned(t *testing.T) {
 		fails     bool
 		partition int
 		stopped   int // for so many seconds the process was
+		idle      bool
 		returned  bool
 	}{
 		{second: 1, partition: 0}, {second: 1, partition: 1}, {second: 2, fails: true, partition: 1},
@@ -113,6 +114,10 @@ func TestReturned(t *testing.T) {
 		{second: 10, fails: true, partition: 0}, {second: 90, partition: 0, returned: true}, // for 10
 		{second: 99, partition: 1, returned: true}, {second: 100, partition: 1},
 		{second: 109, stopped: 1}, {second: 120, stopped: 3, returned: true}, {second: 122, returned: true}, {second: 123},
+		{second: 130, partition: 0}, {second: 130, partition: 1}, {second: 131, fails: true, partition: 1},
+		{second: 140, partition: 0}, {second: 140, partition: 1, returned: true}, {second: 145, fails: true, partition: 1},
+		{second: 155, idle: true, returned: true}, {second: 160, partition: 1, returned: true}, // and away again
+		{second: 169, idle: true, returned: true}, {second: 170, idle: true},
 	} {
 		if step.fails {
 			f.begin(&kafka.PartitionError{Partition: step.partition, Err: io.ErrUnexpectedEOF})
@@ -121,7 +126,9 @@ func TestReturned(t *testing.T) {
 		now := began.Add(time.Duration(step.second) * time.Second)
 		in.waiting = now.Add(-time.Duration(step.stopped) * time.Second)
 		in.wakes(now)
-		in.sourceWorks(step.partition, now)
+		if !step.idle {
+			in.sourceWorks(step.partition, now)
+		}
 		in.take(nil, now)
 		e := in.taken[len(in.taken)-1]
 		again, err := parseEntry(e.number, e.append(nil))
