@@ -324,6 +324,9 @@ func (o *Order) Watermark() int64 { return min(o.watermark, o.blocked) }
 // Mark is as Watermark, not less, and says nothing of what may still arrive. O(1).
 func (o *Order) Mark() int64 { return min(o.mark, o.blocked) }
 
+// Greatest is the greatest end seen in any partition that is trusted; math.MinInt64 before the first. O(1).
+func (o *Order) Greatest() int64 { return o.greatest }
+
 // Reach is the greatest end that a record may have that was sent before the last one
 // that was added; math.MinInt64 before anything is known. O(1).
 func (o *Order) Reach() int64 {

@@ -652,6 +652,9 @@ func (h *History) Judged() uint64 { return h.segs.judged }
 // first.
 func (h *History) Newest() int64 { return h.segs.newest }
 
+// Latest is the greatest time that was read; math.MinInt64 before the first.
+func (h *History) Latest() int64 { return h.order.Greatest() }
+
 // Close, after Flush, gives the verdicts, one per level of
 // Config in that order, after which only Found and Lookup may be called. Of
 // violations of earlier segments, results say no more than that there are some. A

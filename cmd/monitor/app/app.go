@@ -521,7 +521,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
 		complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew,
 		unheard: (s.foreign || a.ends() && a.origin != "") && s.again(a.cfg.Source.Kafka),
-		workers: map[string]*worker{}, heard: map[int]time.Time{}, waitsMost: window.Order.MaxBuffered / 2,
+		workers: map[string]*worker{}, heard: map[int]time.Time{}, waitsMost: window.Order.MaxBuffered / 3,
 		group: group, working: working, going: going, began: began, now: time.Now,
 		beat:   a.pulse.of("input"),
 		causes: causes{}, pool: newPool(a.cfg.Window.Histories),
@@ -556,8 +556,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	decoding := a.newStage(src, s)
 	defer decoding.Close()
 	in.stage = decoding
-	if s.time > 0 && a.cfg.Source.File == nil {
-		// With the monitor the source may have been away, and nobody could post; into a file they could write.
+	if s.time > 0 { // with the monitor the source may have been away, and nobody could post
 		in.returns(time.Now(), time.Since(time.Unix(0, s.time)))
 	}
 	if err := in.run(ctx); err != nil {

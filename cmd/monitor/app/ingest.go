@@ -39,7 +39,8 @@ type ingest struct {
 	status  *status // hears of histories
 	failing *failing
 	// heard is when a partition was last read. Until settled those who write may not have caught up.
-	// Of what is read until then waits counts as order.Options.MaxBuffered does; waitsMost is half of that.
+	// Of what is read until then waits counts as order.Options.MaxBuffered does; waitsMost is a third of that, as a run
+	// before may have read as much.
 	heard            map[int]time.Time
 	settled          time.Time
 	returned         bool // as the entry before says: where nothing is read as the source fails again, the next one does
@@ -168,7 +169,9 @@ func (in *ingest) run(reading context.Context) error {
 		in.waiting = in.now()
 		next := batches
 		if in.waits >= in.waitsMost && in.now().Before(in.settled) {
-			next = nil // what more there is is read when nothing waits any more
+			next = nil // what more there is is read when nothing waits any more; nobody is listened to until then
+			in.began = in.waiting
+			clear(in.heard)
 		}
 		select {
 		case b, ok := <-next:
@@ -186,7 +189,7 @@ func (in *ingest) run(reading context.Context) error {
 				flush.Reset(groupWait)
 			}
 		case <-flush.C:
-			in.beat.work(in.now())
+			in.wakes(in.now())
 			err = in.write(work)
 		case <-tick.C:
 			in.wakes(in.now())
@@ -245,10 +248,14 @@ const catchUpMost = 10 * time.Second
 // returns notes that the source was out of reach for some time. Whoever writes to it tries again ever more rarely: he is
 // waited for as long again. Where an input ends is known from its beginning: what is written to it meanwhile is not read.
 func (in *ingest) returns(now time.Time, away time.Duration) {
-	if in.untilEnd {
+	if in.untilEnd || in.cfg.Source.File != nil { // into a file they can write
 		return
 	}
 	if until := now.Add(min(away, catchUpMost)); until.After(in.settled) {
+		if now.After(in.settled) {
+			in.log.Info().Str("source", in.name).Stringer("for", min(away, catchUpMost).Round(time.Millisecond)).
+				Msg("those who write may not have reached the source either: nothing is judged until they may have caught up")
+		}
 		in.settled = until
 	}
 }
@@ -282,14 +289,13 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 		return
 	}
 	in.unheard = false
-	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b,
-		returned: now.Before(in.settled) || b == nil && in.returned && in.failing.fails()}
-	in.returned = e.returned
+	in.returned = in.waitsOn(now, b != nil)
+	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b, returned: in.returned}
 	switch {
 	case !e.returned:
 		in.waits = 0
-	case b != nil:
-		in.waits += max(b.Len(), int(b.Bytes/heavyWaiting))
+	case b != nil: // each may begin a session
+		in.waits += 2*b.Len() + int(b.Bytes/heavyWaiting)
 	}
 	in.next++
 	for _, w := range in.order {
@@ -316,6 +322,15 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	}
 	in.taken = append(in.taken, e)
 	in.data = append(in.data, kept{number: e.number, time: e.time, data: data, mark: m})
+}
+
+// waitsOn tells whether those who write may not have caught up. Where some of the source fails again before they may
+// have, what was read waits on: as long as nothing is read, else for window.idle_after more.
+func (in *ingest) waitsOn(now time.Time, reads bool) bool {
+	if in.returned && in.failing.fails() {
+		return !reads || now.Before(in.settled.Add(in.cfg.Window.IdleAfter))
+	}
+	return now.Before(in.settled)
 }
 
 // empty tells whether a batch says nothing but how far was read, and that time passes.

@@ -252,11 +252,11 @@ func (w *worker) show() {
 	}
 	w.unjudged.Store(oldest)
 
-	if newest := w.history.Newest(); newest != math.MinInt64 {
+	if latest := w.history.Latest(); latest != math.MinInt64 {
 		if w.oldest == 0 {
-			w.oldest = newest
+			w.oldest = latest
 		}
-		w.lag.Store(newest - max(w.history.Mark(), w.oldest))
+		w.lag.Store(latest - max(w.history.Mark(), w.oldest))
 	}
 }
 

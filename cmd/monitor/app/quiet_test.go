@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -136,6 +137,17 @@ func TestReturned(t *testing.T) {
 			t.Errorf("%+v: returned %v, read again %+v, %v", step, e.returned, again, err)
 		}
 	}
+	s.cfg.Window.IdleAfter = 10 * time.Second
+	f.begin(&kafka.PartitionError{Partition: 1, Err: io.ErrUnexpectedEOF})
+	for _, step := range []struct {
+		after       time.Duration
+		reads, want bool
+	}{{-time.Second, true, true}, {9 * time.Second, true, true}, {11 * time.Second, true, false}, {time.Hour, false, true}} {
+		in.returned = true
+		if got := in.waitsOn(in.settled.Add(step.after), step.reads); got != step.want {
+			t.Errorf("the source fails again, %+v: waits on: %v", step, got)
+		}
+	}
 	in.untilEnd = true // where it ends was known before
 	if in.returns(began.Add(time.Hour), time.Minute); in.settled.After(began.Add(time.Hour)) {
 		t.Error("what is read until its end waits for who writes more")
@@ -205,6 +217,29 @@ func TestReturnedHasRoom(t *testing.T) {
 	if strings.Contains(r.log.String(), "partial") || !strings.Contains(r.log.String(), "works again") {
 		t.Errorf("%s", r.log)
 	}
+}
+
+// What waits for a missing record is behind what was read, by as much as the metric and the alert say.
+func TestLag(t *testing.T) {
+	t.Parallel()
+	brokers := cluster(t)
+	p, c := producer(t, brokers), testConfig(brokers)
+	c.Window.Lateness, c.Window.MaxTransaction = time.Hour, 2*time.Hour
+	at := time.Now().Add(-10 * time.Minute).UnixNano()
+	var txns []record.Transaction
+	for i, seq := range []int64{0, 5, 6} {
+		x := record.Transaction{DB: "default", Session: "s", ID: strconv.Itoa(i), Seq: seq, HasSeq: true, HasTimes: true}
+		x.Start = at + int64(i)*int64(2*time.Minute)
+		x.End = x.Start + 1000
+		x.Ops = []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(int64(i))}}
+		txns = append(txns, x)
+	}
+	r := start(t, c, newMemStore("r"), false)
+	send(t, p, txns[0])
+	eventually(t, "it is read", func() bool { return r.metric(t, "records_total") == 1 })
+	send(t, p, txns[1:]...)
+	eventually(t, "the lag is told", func() bool { return r.metric(t, "watermark_lag_seconds") >= 120 })
+	r.stop(t)
 }
 
 // TestSilentPipe: what came last through a pipe of this process, as records of a proxy and a canary do, is judged though

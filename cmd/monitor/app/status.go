@@ -425,8 +425,8 @@ func levelStatus(groups *life.Snapshot, db, level string, idle bool, now int64) 
 	}
 	switch out.Complete {
 	case life.Complete:
-		out.Why = "every violation among the records that came is found, the last of them when there are records from " +
-			"window.max_transaction later, as reads of what anybody may write wait for that long: while nothing comes they wait on"
+		out.Why = "every violation among the records that came is found, the last of them when some records (eight) are from " +
+			"window.max_transaction later, as reads of what anybody may write wait for that long: while fewer come they wait on"
 	case life.CompleteRealTime:
 		out.Why = "every violation among the records that came is found if the database keeps real time; else one may lead " +
 			"from one segment into another"
