@@ -69,7 +69,7 @@ type ingest struct {
 	going          context.Context // ends then, and when somebody asks to stop: nothing new is begun
 	behind         atomic.Int64    // histories that have not worked off yet what the run before had written
 	ended          bool            // the input is over
-	began          time.Time
+	began          time.Time       // since when the source is listened to, whatever of it
 	now            func() time.Time
 
 	// What is taken and not yet written: entries, the same as bytes, their dead
