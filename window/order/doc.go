@@ -141,7 +141,7 @@
 //	… for longer                       is given up when it was silent, and the others   loss: Missed counts it, and
 //	                                   went on, for MaxTransaction more                 its records are Late
 //	all partitions stall               no time passes, all waits: what is read is away   no loss
-//	… and come back                    nothing is handed out while those who write may       no loss
+//	one comes back, or all             nothing is handed out while those who write may       no loss
 //	                                   not have caught up: Returned
 //	a hole in a session                Gap                                              loss
 //	a session's first records are      with Whole, Gap if the first that comes has a    loss
@@ -217,6 +217,9 @@
 // ended before the watermark is Late, behind its place, but Passed, which is no loss. Only one that is silent for
 // MaxTransaction more, while the stream goes on for as long, is given up: ticks go on without it, which is a loss
 // (Missed, Unread) until it has shown that it is where the watermark is. Where ticks have no patience, that is at once.
+//
+// A partition that goes away again while it is Returned has shown nothing since it first went: it holds back the watermark
+// until it has been idle since that is over, and ticks until it is given up.
 //
 // Time in which nobody read, as the process was stopped, does not count: from one
 // Advance to the next at most a second passes, or four ticks.

@@ -37,8 +37,8 @@ type Order struct {
 	moved     bool
 	reachedAt int64
 	flushed   bool
-	// returned: watermark and mark stay where they are; Returned.
-	returned bool
+	returned  bool // what is read is Returned
+	stands    bool // watermark and mark stay where they are, as a partition is Returned
 	// dirty: the watermark may be behind what the partitions allow.
 	dirty     bool
 	watermark int64
@@ -208,7 +208,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	own := true // key is the record's own time, so it can be late
 	trusted := h.HasTimes && h.End <= endMost && !(broker && o.aheadOf(h.End, arrival))
 	limit, shown, place := sub(p.greatest, o.delay), p.bound(o.delay), p.place // as they were before this record
-	if o.returned {
+	if p.returned {
 		// Nothing that has to be behind it has been handed out, whatever its partition shows.
 		limit, place = none, min(place, o.mark)
 		if h.HasTimes && sub(h.Start, o.skew) > sub(o.ticks.told, o.patience.deadline) {

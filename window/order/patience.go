@@ -194,7 +194,11 @@ func (o *Order) proved(at int64) int64 {
 	until := int64(math.MaxInt64) // all that came before has been handed out
 	if !o.flushed {
 		for i := range o.partitions {
-			if p := &o.partitions[i]; p.known && !p.skipped {
+			switch p := &o.partitions[i]; {
+			case !p.known || p.skipped:
+			case p.returned:
+				until = none
+			default:
 				until = min(until, max(p.came, p.ended))
 			}
 		}

@@ -16,8 +16,11 @@ type partition struct {
 	// skipped: it was given up, and has not shown since that it is where the watermark is; see
 	// Counts.Skipped.
 	skipped bool
-	timed   bool // a record with times was seen
-	broker  bool // says when records came
+	// returned: what was read of it last was Returned. That shows nothing of what may still come: what did before is
+	// caughtUp.
+	returned bool
+	timed    bool // a record with times was seen
+	broker   bool // says when records came
 	// setBack: since greatest was reached, a clock has been seen that was set
 	// back. If they all were, time passes without greatest being reached again.
 	setBack bool
@@ -47,6 +50,9 @@ type partition struct {
 
 // bound is the least end that may still arrive in the partition.
 func (p *partition) bound(delay int64) int64 {
+	if p.returned {
+		return p.caughtUp
+	}
 	return max(sub(max(p.greatest, p.observed), delay), p.caughtUp)
 }
 
@@ -118,9 +124,13 @@ func (o *Order) CaughtUp(n int, now int64) {
 	o.hear(p)
 	away := o.advance(now)
 	// What says that there was nothing more may have waited while nobody read, and be as old.
-	p.heard, p.active, p.caughtAt, p.ended = false, o.now, o.now, sub(o.patience.now, away)
+	p.heard, p.active = false, o.now
 	o.rests(p)
 	o.dirty = true
+	if p.returned {
+		return
+	}
+	p.caughtAt, p.ended = o.now, sub(o.patience.now, away)
 	if o.greatest == none {
 		return
 	}
@@ -155,7 +165,7 @@ func (o *Order) advance(now int64) (away int64) {
 	for i := range o.partitions {
 		p := &o.partitions[i]
 		p.caughtAt = add(p.caughtAt, away)
-		if p.heard {
+		if p.heard || p.returned && o.returned {
 			p.heard, p.active = false, now
 		} else {
 			p.active = add(p.active, away)
@@ -195,19 +205,21 @@ func (o *Order) heardAt(now int64) int64 {
 	return at
 }
 
-// Returned says whether what is read was out of reach until lately. Then it may have been so for those who write, too,
-// and what they have not yet written ended longer ago than Lateness allows. While it is so the watermark and the mark
-// stay where they are, and no tick is due: what is read meanwhile waits, and is in order with what is still to be
-// written. O(1).
-func (o *Order) Returned(lately bool) {
-	o.returned, o.dirty = lately, true
-}
+// Returned says whether what is read from now on was out of reach until lately. Then it may have been so for those who
+// write, too, and what they have not yet written ended longer ago than Lateness allows. So what is read meanwhile waits:
+// the watermark and the mark stay where they are, and no tick is due, until each partition of which something was read so
+// is read otherwise, or has been idle since it is over. O(1).
+func (o *Order) Returned(lately bool) { o.returned = lately }
 
 // hear notes that there is news of p: it is not idle.
 func (o *Order) hear(p *partition) {
-	if !p.heard {
-		p.heard, o.dirty = true, true
+	if p.heard && p.returned == o.returned {
+		return
 	}
+	if o.returned {
+		p.caughtUp = p.bound(o.delay)
+	}
+	p.heard, p.returned, o.dirty = true, o.returned, true
 }
 
 // reached notes that the stream has reached t in partition p, with a record that
@@ -259,13 +271,26 @@ func (o *Order) idle(p *partition) bool {
 	return o.idleAfter > 0 && o.hasNow && !p.heard && sub(o.now, p.active) > o.idleAfter
 }
 
+// holds tells whether a partition that is waited for is Returned.
+func (o *Order) holds() bool {
+	for i := range o.partitions {
+		if p := &o.partitions[i]; p.returned && !o.idle(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // settle moves the watermark and the mark to where the partitions allow. O(1) when nothing
 // was learned since, otherwise O(partitions).
 func (o *Order) settle() {
-	if !o.dirty || o.returned {
+	if !o.dirty {
 		return
 	}
 	o.dirty = false
+	if o.stands = !o.flushed && o.holds(); o.stands {
+		return
+	}
 	o.holder, o.quiet = -1, math.MaxInt64
 	least, mark := int64(math.MaxInt64), int64(math.MaxInt64)
 	for i := range o.partitions {
@@ -359,4 +384,4 @@ func (o *Order) Unread() (from int64, ok bool) {
 }
 
 // Flush says that the input has ended: Next gives out all that is held.
-func (o *Order) Flush() { o.flushed, o.returned, o.dirty = true, false, true }
+func (o *Order) Flush() { o.flushed, o.dirty = true, true }

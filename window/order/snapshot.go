@@ -150,7 +150,7 @@ func (m *memory) code(c *coder) {
 }
 
 func (p *partition) code(c *coder) {
-	c.Flags(&p.known, &p.heard, &p.skipped, &p.timed, &p.setBack, &p.broker, &p.unnumbered)
+	c.Flags(&p.known, &p.heard, &p.skipped, &p.timed, &p.setBack, &p.broker, &p.unnumbered, &p.returned)
 	c.times(&p.greatest, &p.place, &p.turned)
 	c.Ints(&p.behind, &p.behindBefore)
 	c.Ints(&p.anchor)

@@ -60,13 +60,13 @@ func (t *ticks) take() bool {
 // has been silent for long enough. It is to be called when Next has returned false,
 // and the tick to be made if it says so. O(1).
 func (o *Order) Tick() (at int64, due bool) {
-	if o.every <= 0 || o.returned {
+	o.settle()
+	if o.every <= 0 || o.stands {
 		return 0, false
 	}
 	if !o.ticks.pending && !o.ticks.silent {
 		return o.resume()
 	}
-	o.settle()
 	end := o.ticks.end(o.every)
 	if max(o.mark, o.quiet) < end && !o.flushed || o.top() && o.heads[0].key < end {
 		return o.resume()

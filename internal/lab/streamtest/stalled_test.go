@@ -141,3 +141,68 @@ func TestWritersThatWereAwayAreWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// The broker of one of two partitions is away for 8 seconds, there for one, and away again before who writes to it has tried
+// again; the other is read all the time. What was read of it in between proves nothing: it is waited for until it has been
+// idle since those who write were given their time, and ticks wait on until it is given up, which is a loss. Nobody is
+// accused of having read what is still to be written. A transaction that is aborted, and who read of it, are found as ever.
+func TestAwayAgainBeforeWritersHaveCaughtUp(t *testing.T) {
+	const base, tenth = int64(1_700_000_000_000_000_000), int64(100 * time.Millisecond)
+	const away, between, again, settled = 200, 280, 290, 360
+	for _, tc := range []struct {
+		longest  time.Duration
+		back     int64
+		complete bool
+	}{
+		{time.Second, 450, true}, {8 * time.Second, 450, true}, // it was never idle
+		{time.Second, 600, false}, {7500 * time.Millisecond, 600, false}, {9 * time.Second, 600, false}, {time.Minute, 600, true},
+	} {
+		h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
+			MaxSkew: 5 * time.Millisecond, MaxTransaction: tc.longest, UniqueValues: true, Every: 250 * time.Millisecond,
+			Order: order.Options{Lateness: 500 * time.Millisecond, IdleAfter: 10 * time.Second}})
+		number, next, aborted := uint64(0), [2]int{}, 0
+		did := func(session, key string, kind record.OpKind, i, at int64) sent {
+			return sent{record.Transaction{DB: "d", Session: session, Seq: i, HasSeq: true, HasTimes: true, Start: at, End: at + 1,
+				ID: fmt.Sprint(session, "#", i), Ops: []record.Op{{Kind: kind, Key: key, Value: record.Int(i)}}}, at + 1}
+		}
+		var kept []sent
+		for i := range int64(1000) {
+			now := base + i*tenth
+			give := func(partition int, records ...sent) {
+				b := batch(partition, next[partition], records)
+				next[partition] += len(records)
+				b.CaughtUp = true
+				number++
+				back := between <= i && i < settled || tc.back <= i && i < tc.back+100
+				h.Take(&stream.Entry{Number: number, Time: now + 10, Partitions: 2, Batch: b, Returned: back})
+				for more := true; more; {
+					more = h.Run(100)
+					for _, v := range h.Found() {
+						if v.Kind != verdict.AbortedRead {
+							t.Fatalf("%+v: %v at %v, coverage complete: %v", tc, v.Kind, time.Duration(now-base), h.Complete())
+						}
+						aborted++
+					}
+				}
+			}
+			kept = append(kept, did("w", "x", record.Write, i, now))
+			all := []sent{did("r", "x", record.Read, i, now+2)}
+			if i == 100 {
+				x := did("a", "y", record.Write, 0, now)
+				x.txn.Status = record.Aborted
+				all = append(all, x, did("b", "y", record.Read, 0, now+2))
+			}
+			give(0, all...)
+			switch {
+			case i < away, i >= tc.back+50:
+				give(1, kept...)
+				kept = nil
+			case between <= i && i < again, i >= tc.back:
+				give(1)
+			}
+		}
+		if losses := h.Stats().Losses; h.Complete() != tc.complete || (losses == stream.Stats{}.Losses) != tc.complete || aborted == 0 || h.Judged() < 1900 {
+			t.Errorf("%+v: coverage complete: %v, losses %v, %d judged, %d aborted reads", tc, h.Complete(), losses, h.Judged(), aborted)
+		}
+	}
+}
