@@ -364,7 +364,7 @@ func (t *transcript) insert(a *sqlAct) (err *reject.Error) {
 		a.table.inserts = append(a.table.inserts, v)
 		r.versions = append(r.versions, sqlVersion{v, a.from, []*sqlAct{a}})
 	}
-	if a.Conflict != sql.ConflictFails || len(a.Rows) == 0 {
+	if a.Updates || a.Skips || len(a.Rows) == 0 {
 		return notRead("an insert that may do something else", a.text)
 	}
 	return nil

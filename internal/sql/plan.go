@@ -74,15 +74,6 @@ type Assignment struct {
 	Value  Operand
 }
 
-// Conflict is what an INSERT does with a row that is there.
-type Conflict uint8
-
-const (
-	ConflictFails Conflict = iota
-	ConflictNothing
-	ConflictUpdate
-)
-
 // Plan is what a statement does, worked out from its text alone. Its literals are those of one execution, by number.
 type Plan struct {
 	Verb Verb
@@ -101,8 +92,9 @@ type Plan struct {
 	Rows       [][]Operand    // of vInsert
 	Loose      bool           // it is not known which rows vInsert, vUpdate and vDelete write
 	Sets       []Assignment   // of vUpdate, and of vInsert for a row that is there
-	Conflict   Conflict       //
-	ConflictOn []string       // its columns; nil: not given
+	Updates    bool           // vInsert updates a row that is there, else it fails
+	Skips      bool           // vInsert leaves some rows that are there as they are
+	ConflictOn []string       // what tells that a row is there; nil: not given
 	Returning  []string       // names of columns; * for all
 	Where      Span           // the condition of a Select, Update or Delete
 	List       Span           // what a Select asks for
@@ -246,7 +238,7 @@ var quiet = map[string]bool{"set": true, "show": true, "reset": true, "discard":
 	"move":    true,
 	"declare": true, "explain": true, "comment": true, "grant": true, "revoke": true, "cluster": true, "reindex": true,
 	"prepare": true,
-	"copy":    true, "truncate": true, "with": true, "values": true, "table": true, "merge": true, "(": true, "load": true}
+	"refresh": true, "copy": true, "truncate": true, "with": true, "values": true, "table": true, "merge": true, "(": true, "load": true}
 
 // statement reads a statement; what it can't read in full is left to survey.
 func (p *planner) statement() *Plan {
@@ -325,7 +317,7 @@ func (p *planner) define() *Plan {
 			return &Plan{Verb: Anything}
 		}
 		p.take("*")
-		if temporary {
+		if temporary || n.Schema == "pg_temp" {
 			out.Temporary = append(out.Temporary, n.Table)
 		}
 		out.Writes = append(out.Writes, n)
@@ -421,8 +413,9 @@ func (p *planner) query() *Plan {
 		return out // more tables
 	}
 	out.Single = true
-	for _, t := range p.tokens[p.at:] {
-		if t.Is("limit") || t.Is("offset") || t.Is("fetch") || t.Is("skip") || t.Is("locked") {
+	for i, t := range p.tokens {
+		isCall := t.Is("(") && isName(p.tokens[i-1]) && (i < out.Where.From || i >= out.Where.To) // may give no row
+		if isCall || i >= p.at && (t.Is("limit") || t.Is("offset") || t.Is("fetch") || t.Is("skip") || t.Is("locked")) {
 			out.Only = false
 		}
 	}
@@ -461,10 +454,11 @@ func (p *planner) conflict(out *Plan) {
 	p.need("do")
 	switch {
 	case p.take("nothing"):
-		out.Conflict = ConflictNothing
+		out.Skips = true
 	case p.take("update") && p.take("set"):
-		out.Conflict = ConflictUpdate
-		p.assignments(out, "returning")
+		out.Updates = true
+		p.assignments(out, "where", "returning")
+		out.Skips = p.take("where") && len(p.until("returning")) > 0
 	default:
 		p.bad = true
 	}
@@ -501,6 +495,9 @@ func (p *planner) rest(out *Plan, alias string) {
 func (p *planner) returned(out *Plan) {
 	for more := p.take("returning"); more; more = p.take(",") {
 		item := p.until(",")
+		if n := len(item); n > 2 && item[n-2].Is("as") {
+			item = item[:n-2]
+		}
 		switch {
 		case len(item) == 0, slices.ContainsFunc(item, func(t Token) bool {
 			return t.Is("old") || t.Is("new") || t.Is("select") // old.x and new.x say which of the two is returned
@@ -510,6 +507,8 @@ func (p *planner) returned(out *Plan) {
 			out.Returning = append(out.Returning, item[0].Text)
 		case len(item) == 3 && item[1].Is(".") && item[2].Kind != TokenNumber:
 			out.Returning = append(out.Returning, item[2].Text)
+		case len(item) == 5 && item[1].Is(".") && item[3].Is("."):
+			out.Returning = append(out.Returning, item[4].Text)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
@@ -27,12 +28,17 @@ func statement(rng *rand.Rand, table string) string {
 		"select n, s from %[1]s where id = %[2]d for update",
 		"select * from %[1]s order by id",
 		"select id, n from %[1]s where n > 1",
+		"select id, n from %[1]s where id = %[2]d for update skip locked",
+		"select n from %[1]s where id = %[2]d and s = 'x'",
+		"select n from %[1]s where id = %[2]d and d = '2000-01-01'",
+		"select n, unnest(array[]::int[]) from %[1]s where id = %[2]d",
 		"update %[1]s set n = %[3]d where id = %[2]d",
 		"update %[1]s set n = n + 1 where id = %[2]d returning n",
 		"update %[1]s set n = %[3]d, s = 'x' where id = %[2]d and n = 2",
 		"update %[1]s set n = n + 1 where n = %[3]d returning id, n",
 		"insert into %[1]s values (%[2]d, %[3]d, 'new') on conflict do nothing",
 		"insert into %[1]s (id, n) values (%[2]d, %[3]d) on conflict (id) do update set n = excluded.n returning *",
+		"insert into %[1]s (id, n, s) values (%[2]d, %[3]d, 'x') on conflict (id) do update set n = excluded.n, s = 'x' where %[1]s.n > 1 returning id, s",
 		"insert into %[1]s (id) values (%[2]d)",
 		"delete from %[1]s where id = %[2]d",
 		"delete from %[1]s where n = %[3]d returning id",
@@ -44,6 +50,42 @@ func statement(rng *rand.Rand, table string) string {
 	}
 	out := fmt.Sprintf(format+" -- %[1]s %[2]d %[3]d", table, id, n)
 	return out
+}
+
+// within is a statement in a savepoint, of which some write what is learned only from what follows.
+func within(rng *rand.Rand, table string) string {
+	if rng.IntN(2) == 0 {
+		return statement(rng, table)
+	}
+	text := []string{"update %s set n = n + 1 where id = %d", "select n from %s where id = %d"}[rng.IntN(2)]
+	return fmt.Sprintf(text, table, rng.IntN(4))
+}
+
+// portal lets a statement begin that gives so many rows, or if there is none the one before go on; 0: to its end. It is
+// true within a transaction that has not failed.
+func portal(ctx context.Context, c *pgx.Conn, rows uint32, text string) (ok bool) {
+	const name = "p"
+	f := c.PgConn().Frontend()
+	if text != "" {
+		f.SendParse(&pgproto3.Parse{Query: text})
+		f.SendBind(&pgproto3.Bind{DestinationPortal: name})
+		f.SendDescribe(&pgproto3.Describe{ObjectType: 'P', Name: name})
+	}
+	f.SendExecute(&pgproto3.Execute{Portal: name, MaxRows: rows})
+	f.SendSync(&pgproto3.Sync{})
+	if f.Flush() != nil {
+		return false
+	}
+	for {
+		switch m, err := c.PgConn().ReceiveMessage(ctx); m := m.(type) {
+		case *pgproto3.ReadyForQuery:
+			return m.TxStatus == 'T'
+		default:
+			if err != nil {
+				return false
+			}
+		}
+	}
 }
 
 // work runs transactions of any statements on one connection after the other, some of which break.
@@ -91,11 +133,25 @@ func work(t *testing.T, rng *rand.Rand, connect func(pgx.QueryExecMode) *pgx.Con
 				if err != nil {
 					break
 				}
-				_, err = inner.Exec(ctx, statement(rng, table))
+				for range 1 + rng.IntN(3) {
+					if _, err = inner.Exec(ctx, within(rng, table)); err != nil {
+						break
+					}
+				}
 				if err != nil || rng.IntN(2) == 0 {
 					_ = inner.Rollback(ctx)
 				} else {
 					_ = inner.Commit(ctx)
+				}
+				continue
+			}
+			if rng.IntN(8) == 0 { // others between its rows
+				text := []string{"select id, n from %s order by id", "update %s set n = n + 1 where id < 3 returning id, n"}[min(1, rng.IntN(40)/39)]
+				if portal(ctx, c, 1, fmt.Sprintf(text, table)) {
+					_, err = c.Exec(ctx, statement(rng, table))
+				}
+				if err != nil || !portal(ctx, c, uint32(rng.IntN(2)), "") {
+					break
 				}
 				continue
 			}
@@ -134,7 +190,7 @@ func TestAnyStatements(t *testing.T) {
 	url, do := server(t)
 	do("alter system set default_transaction_isolation = serializable", "select pg_reload_conf()")
 	for i := range 12 {
-		do(fmt.Sprintf("create table t%d (id int primary key, n int default 2, s text)", i))
+		do(fmt.Sprintf("create table t%d (id int primary key, n int default 2, s text, d date)", i))
 	}
 	for i := range race.Few(1, 20) {
 		seed := *seeds.First + uint64(i)

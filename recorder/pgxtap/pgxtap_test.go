@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -166,7 +167,7 @@ func TestNumbered(t *testing.T) {
 func TestStatements(t *testing.T) {
 	url, do := server(t)
 	do("create table a (id int primary key, n int not null default 0, s varchar(5), m numeric(10,2), at timestamptz default now())",
-		"create table pair (x text, y int, v bigint, primary key (x, y))", "create table nokey (v int)",
+		"create table pair (x text, y int, v bigint, primary key (x, y))", "create table nokey (v int)", "create materialized view seen as select 1 as n",
 		"create function f() returns int language plpgsql as 'begin return 1; end'")
 	type ops []string
 	cases := []struct {
@@ -262,6 +263,64 @@ func TestStatements(t *testing.T) {
 				t.Error(err)
 			}
 		}, ops{`committed [["w","a:8.n",1],["w","a:8.s",{"null":true}],["w","a:8.m",{"null":true}],["r","a:8.n",1]]`}},
+		{"no row comes back, and it may be there", func(c *pgx.Conn) {
+			exec(t, c, "insert into a (id, n) values (10, 1)")
+			exec(t, c, "select n from a where id = 10 and at = '2000-01-01'")
+			exec(t, c, "select n from a where id = 10 and s = null")
+			exec(t, c, "select n from a where id = 10 and xmin = '3'")
+			exec(t, c, "select n, unnest('{}'::int[]) from a where id = 10")
+			exec(t, c, "select n from a where (id = 11)")
+		}, ops{`committed [["w","a:10.n",1],["w","a:10.s",{"null":true}],["w","a:10.m",{"null":true}]]`, `committed [["r","a:11.n",null]]`}},
+		{"a row that is there is updated perhaps", func(c *pgx.Conn) {
+			exec(t, c, "insert into pair values ('a', 1, 10), ('b', 1, 10)")
+			for _, n := range []string{"10", "11"} {
+				exec(t, c, "insert into pair values ('a', 1, 20) on conflict (x, y) do update set v = excluded.v where pair.v < "+n)
+			}
+			exec(t, c, "insert into pair values ('a', 1, 30), ('b', 1, 30) on conflict (x, y) do update set v = excluded.v where pair.v > 10 returning x, y as z, pair.v")
+		}, ops{
+			`committed [["w","pair:\"a\",1.v",10],["w","pair:\"b\",1.v",10]]`, `committed [["w","pair:\"a\",1.v",20]]`,
+			`committed [["w","pair:\"a\",1.v",30]]`}},
+		{"a savepoint that told what was written before", func(c *pgx.Conn) {
+			exec(t, c, "insert into a (id, n) values (12, 1)")
+			exec(t, c, "begin")
+			exec(t, c, "update a set n = n + 1 where id = 12")
+			exec(t, c, "savepoint p")
+			exec(t, c, "update a set n = n + 1 where id = 12")
+			exec(t, c, "select n from a where id = 12")
+			p := c.PgConn().StartPipeline(t.Context())
+			p.SendQueryParams("rollback to p", nil, nil, nil, nil)
+			p.SendQueryParams("commit", nil, nil, nil, nil)
+			if err := errors.Join(p.Sync(), p.Close()); err != nil {
+				t.Error(err)
+			}
+			exec(t, c, "select n from a where id = 12")
+		}, ops{`committed [["w","a:12.n",1],["w","a:12.s",{"null":true}],["w","a:12.m",{"null":true}]]`}},
+		{"rows that come back later are those of before", func(c *pgx.Conn) {
+			exec(t, c, "insert into pair values ('a', 1, 10), ('b', 1, 10)")
+			exec(t, c, "begin")
+			portal(t.Context(), c, 1, "select * from pair order by x")
+			exec(t, c, "update pair set v = 20 where x = 'b' and y = 1")
+			portal(t.Context(), c, 0, "")
+			exec(t, c, "commit")
+			portal(t.Context(), c, 1, "update pair set v = v + 1 where x = 'b' and y = 1 returning v")
+			exec(t, c, "begin")
+			portal(t.Context(), c, 1, "update pair set v = 1 where y = 1 returning *")
+			exec(t, c, "commit")
+			exec(t, c, "select v from pair where x = 'b' and y = 1")
+		}, ops{
+			`committed [["w","pair:\"a\",1.v",10],["w","pair:\"b\",1.v",10]]`,
+			`committed [["r","pair:\"a\",1.v",10],["w","pair:\"b\",1.v",20]]`,
+			`committed [["r","pair:\"b\",1.v",20],["w","pair:\"b\",1.v",21]]`}},
+		{"tables of its own", func(c *pgx.Conn) {
+			exec(t, c, "create temp table own (id int)")
+			exec(t, c, "insert into own values (1)")
+			exec(t, c, "update pg_temp.own set id = 2")
+			exec(t, c, "refresh materialized view seen")
+			exec(t, c, "insert into pair values ('a', 1, 10)")
+			exec(t, c, "create table pg_temp.pair (x text, y int, v bigint)")
+			exec(t, c, "insert into pair values ('a', 1, 11)")
+			exec(t, c, "select v from public.pair where x = 'a' and y = 1")
+		}, ops{`committed [["w","pair:\"a\",1.v",10]]`}},
 		{"a function may write anything", func(c *pgx.Conn) {
 			exec(t, c, "insert into a (id, n) values (9, 1)")
 			exec(t, c, "select f()")

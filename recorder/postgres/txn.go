@@ -58,6 +58,7 @@ type Connection struct {
 	// transaction that its own COMMIT ends, and how many statements there were since the last Sync.
 	inBlock bool
 	batch   int
+	sent    int // how many statements were sent
 	// committing: something was sent that may commit, and all that was sent is not answered.
 	committing bool
 
@@ -85,6 +86,7 @@ type own struct {
 	delta   int64 // if not isKnown, and isDelta: it is what was there before, and delta
 	isDelta bool
 	at      int // where in its operations what was there, and what it wrote, have their places
+	plan    *sql.Plan // of the statement
 }
 
 // txn is a transaction in work.
@@ -154,6 +156,7 @@ type run struct {
 	about     *rows
 	next      *run // of the same text
 	isShared  bool // it is carried out by several messages
+	isOld     bool // others were carried out since it began: what it reads is from before them
 
 	catalog   *Catalog
 	table     *table // that it writes; nil: none that is recorded
@@ -247,7 +250,7 @@ const unknownOID = 705
 
 // start works out what a statement may do, before it is sent.
 func (c *Connection) start(r *run) *run {
-	c.batch++
+	c.batch, c.sent = c.batch+1, c.sent+1
 	p := r.plan
 	r.catalog = c.capture.catalog.Load()
 	complete := c.capture.options.Complete
@@ -265,6 +268,10 @@ func (c *Connection) start(r *run) *run {
 		c.inBlock = p.Chain
 	case sql.Rollback:
 		c.inBlock = p.Chain
+	case sql.RollbackTo:
+		if c.txn != nil { // its COMMIT may be sent before it is answered
+			c.unlearn(c.txn.undo)
+		}
 	case sql.Define, sql.WriteTables:
 		for _, n := range p.Writes {
 			t, ok := c.find(r, n)
@@ -318,7 +325,10 @@ func (c *Connection) loseFollowers(p *sql.Plan, t *table, deleted bool, columns 
 
 // find is the table that a statement of this connection names.
 func (c *Connection) find(r *run, n sql.Name) (*table, bool) {
-	if n.Schema == "" && (c.searches || c.temporary[n.Table]) {
+	switch isOwn := n.Schema == "pg_temp" || n.Schema == "" && c.temporary[n.Table]; {
+	case isOwn && len(r.catalog.byName[n.Table]) == 0:
+		return &table{}, true
+	case isOwn, n.Schema == "" && c.searches:
 		return nil, false
 	}
 	return r.catalog.find(n)
@@ -361,7 +371,7 @@ func (c *Connection) effects(r *run, t *table) {
 	if t.key == nil {
 		return
 	}
-	if unlisted || slices.ContainsFunc(columns, t.isKey) || p.Conflict == sql.ConflictUpdate && !c.conflictOnKey(p, t) ||
+	if unlisted || slices.ContainsFunc(columns, t.isKey) || p.Updates && !c.conflictOnKey(p, t) ||
 		p.Verb == sql.Insert && p.Columns == nil &&
 			slices.ContainsFunc(p.Rows, func(row []sql.Operand) bool { return len(row) > len(t.columns) }) {
 		c.capture.lose(p, t, -1)
@@ -410,22 +420,23 @@ func (c *Connection) conflictOnKey(p *sql.Plan, t *table) bool {
 	return true
 }
 
-// conditions is the row that a statement's conditions name, and what its other columns have to hold.
+// conditions is the row that a statement's conditions name, and what its other columns have to hold, as far as known.
 func (c *Connection) conditions(r *run, t *table) (row string, before []effect, ok bool) {
 	key := c.emptyKey(t)
 	named := 0
 	for _, a := range r.plan.Conditions {
 		at := t.column(a.Column)
-		if at < 0 {
+		if at < 0 { // a column of the system's
+			before = append(before, effect{})
 			continue
 		}
 		v, ok := c.value(r, a.Value, &t.columns[at])
 		k := slices.Index(t.key, at)
 		switch {
+		case k >= 0 && (!ok || v == sqlNull):
+			return "", nil, false
 		case !ok || v == sqlNull:
-			if k >= 0 {
-				return "", nil, false
-			}
+			before = append(before, effect{})
 		case k >= 0:
 			if key[k] != (record.Value{}) {
 				return "", nil, false
@@ -509,7 +520,7 @@ func (c *Connection) inserts(r *run, t *table) {
 			}
 			e := effect{row: row, column: at}
 			e.value, e.isKnown = c.value(r, given(at), &t.columns[at])
-			if p.Conflict == sql.ConflictUpdate { // known only if it is the same in both cases
+			if p.Updates { // known only if it is the same in both cases
 				set := slices.IndexFunc(p.Sets, func(a sql.Assignment) bool { return a.Column == t.columns[at].name })
 				e.isKnown = e.isKnown && set >= 0 && p.Sets[set].Value.Kind == sql.Excluded
 			}
@@ -533,7 +544,7 @@ func (c *Connection) inserts(r *run, t *table) {
 // declare says what is about to be written.
 func (c *Connection) declare(r *run, t *table) {
 	p := r.plan
-	if p.Verb != sql.Delete && p.Conflict == sql.ConflictNothing && len(p.Rows) > 1 && !c.returns(p, t, t.key...) {
+	if p.Skips && len(p.Rows) > 1 && !c.returns(p, t, t.key...) {
 		c.capture.lose(p, t, -1) // which of the rows are written is not told
 		r.table = nil
 		return
@@ -594,6 +605,9 @@ func (c *Connection) given(r *run, values [][]byte) {
 	}
 	if at := about.xid; at >= 0 && slices.Contains(r.plan.Calls, numbers) {
 		c.current().xid = number(values[at], isBinary(results, at) && about.fields[at].DataTypeOID != pgtype.TextOID)
+	}
+	if r.isOld && r.plan.Verb == sql.Select {
+		return
 	}
 	for _, m := range c.mapsOf(r, about) {
 		get := func(field, column int) (record.Value, bool) {
@@ -802,7 +816,7 @@ func (c *Connection) complete(r *run, tag []byte) bool {
 		x := c.current()
 		x.saves = append(x.saves, save{name: p.Name, ops: len(x.ops), undo: len(x.undo)})
 	case sql.RollbackTo:
-		c.current().rollBackTo(p.Name)
+		c.rollBackTo(p.Name)
 	case sql.Release:
 		x := c.current()
 		if i := x.find(p.Name); i >= 0 {
@@ -828,12 +842,23 @@ func (x *txn) find(name string) int {
 	return -1
 }
 
+// unlearn says that what was written before a savepoint is not known, if it was learned only from what came after.
+func (c *Connection) unlearn(undone []undo) {
+	for _, u := range undone {
+		if u.there && !u.before.isKnown {
+			c.unresolved[u.key] = u.before.plan
+		}
+	}
+}
+
 // rollBackTo undoes what was written since a savepoint. What was read is kept but for what was written since.
-func (x *txn) rollBackTo(name string) {
+func (c *Connection) rollBackTo(name string) {
+	x := c.current()
 	i := x.find(name)
 	if i < 0 {
 		return
 	}
+	c.unlearn(x.undo[x.saves[i].undo:])
 	s := x.saves[i]
 	changed := map[string]bool{}
 	for j := len(x.undo) - 1; j >= s.undo; j-- {
@@ -870,7 +895,7 @@ func (c *Connection) selected(r *run) {
 	if r.portal != nil {
 		about = r.statement.about
 	}
-	if r.seen > 0 || !p.Plain || !p.Single || !p.Only || about == nil {
+	if r.seen > 0 || r.isOld || !p.Plain || !p.Single || !p.Only || about == nil {
 		return
 	}
 	for _, m := range c.mapsOf(r, about) {
@@ -912,13 +937,15 @@ func (c *Connection) wrote(r *run, count int) {
 	case count == 0:
 		return
 	case count != len(r.rows):
-		if p.Conflict != sql.ConflictNothing || len(r.returned) != count || r.hasUnseen {
+		if !p.Skips || len(r.returned) != count || r.hasUnseen {
 			x.isLost = true
 			return
 		}
 	}
 	for _, e := range r.before {
-		c.see(t, r.rows[0], e.column, e.value)
+		if e.isKnown {
+			c.see(t, r.rows[0], e.column, e.value)
+		}
 	}
 	for _, e := range r.effects {
 		back, at := &returned{}, len(r.returned)-1
@@ -928,7 +955,7 @@ func (c *Connection) wrote(r *run, count int) {
 		switch {
 		case at >= 0:
 			back = &r.returned[at]
-		case p.Conflict == sql.ConflictNothing && len(r.rows) > 1:
+		case p.Skips && len(r.rows) > 1:
 			continue
 		case len(r.rows) == 1 && len(r.returned) == 1:
 			back = &r.returned[0]
@@ -937,6 +964,24 @@ func (c *Connection) wrote(r *run, count int) {
 	}
 	for _, back := range r.returned {
 		c.others(r, t, back)
+	}
+}
+
+// suspended takes a statement that has given as many rows as were asked for. If it writes, it has written all of them.
+func (c *Connection) suspended(r *run) {
+	t := r.table
+	switch {
+	case t == nil:
+	case !r.isLoose && len(r.returned) == len(r.rows):
+		c.wrote(r, len(r.rows))
+	case c.committing:
+		c.current().isLost = true
+		c.finished(r)
+	default:
+		for _, e := range r.effects {
+			c.capture.lose(r.plan, t, e.column)
+		}
+		c.finished(r)
 	}
 }
 
@@ -1055,21 +1100,21 @@ func (c *Connection) write(r *run, t *table, e effect, back *returned) {
 		} else {
 			e.value, e.isKnown = v, !e.isDelta
 			if e.isDelta { // learned at once
-				x.set(key, own{isDelta: !isMine, delta: e.delta, at: len(x.ops)})
+				x.set(key, own{isDelta: !isMine, delta: e.delta, at: len(x.ops), plan: r.plan})
 				x.ops = append(x.ops, record.Op{}, record.Op{})
 				c.learn(t, key, e.column, v)
 				return
 			}
 		}
 	}
-	if r.plan.Verb == sql.Insert && r.plan.Conflict != sql.ConflictUpdate && c.capture.options.Complete && !isMine {
+	if r.plan.Verb == sql.Insert && !r.plan.Updates && c.capture.options.Complete && !isMine {
 		c.capture.items.absent(key, t, c)
 	}
 	if len(x.ops) > writesMax {
 		x.isLost = true
 		return
 	}
-	o := own{at: len(x.ops)}
+	o := own{at: len(x.ops), plan: r.plan}
 	switch {
 	case e.isKnown:
 		o.value, o.isKnown = e.value, true

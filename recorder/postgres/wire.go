@@ -115,6 +115,7 @@ type portal struct {
 	results   []byte // of the columns, likewise
 	isUnnamed bool
 	run       *run // under way: some of its rows were fetched
+	sent      int  // how many statements had been sent when it was last used
 }
 
 // rows is what the rows of a statement have, as the server described them.
@@ -276,7 +277,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		if p.statement == nil {
 			p.statement = &statement{plan: &sql.Plan{Verb: sql.Anything, Text: "(a statement that was prepared out of sight)"}}
 		}
-		if len(called) == 0 {
+		if p.sent = c.sent; len(called) == 0 {
 			p.isUnnamed, c.unnamed = true, p
 			break
 		}
@@ -305,15 +306,20 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		}
 		p := c.portal(name)
 		switch {
-		case p == nil: // a cursor that SQL declared
-			a.run = c.start(&run{plan: &sql.Plan{Verb: sql.Anything, Text: "(a portal that was made out of sight)"}})
-		case p.run != nil:
-			p.run.isShared = true
-			a.run = p.run
+		case p == nil: // a cursor that SQL declared, and that writes nothing, or none
+			a.run = c.start(&run{plan: &sql.Plan{Verb: sql.Quiet}})
 		default:
-			p.run = c.newRun()
-			p.run.plan, p.run.literals, p.run.statement, p.run.portal = p.statement.plan, p.statement.literals, p.statement, p
-			a.run = c.start(p.run)
+			isOld := p.sent != c.sent
+			if p.run != nil {
+				p.run.isShared = true
+				c.sent++
+			} else {
+				p.run = c.newRun()
+				p.run.plan, p.run.literals, p.run.statement, p.run.portal = p.statement.plan, p.statement.literals, p.statement, p
+				c.start(p.run)
+			}
+			a.run, p.sent = p.run, c.sent
+			a.run.isOld = a.run.isOld || isOld
 		}
 	case 'C':
 		kind, name, ok := named(body)
@@ -567,10 +573,11 @@ func (c *Connection) serverMessage(kind byte, body []byte) bool {
 		}
 		c.leaves(r)
 	case 's':
-		if a.kind != 'E' {
+		if a.kind != 'E' || r == nil {
 			return false
 		}
 		c.pop()
+		c.suspended(r)
 	case 'G', 'W', 'H':
 		return a.kind == 'Q' || kind == 'H'
 	case 'E':
