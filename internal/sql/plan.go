@@ -104,8 +104,6 @@ type Plan struct {
 	Writes     []Name         // of vTables and vDefine
 	Temporary  []string       // tables that are the connection's own from here on
 	Calls      []string       // what may be functions
-	Searches   bool           // names are looked up in other schemas from here on
-	Settings   []int          // literals that name a setting that is changed, for Searches where that is search_path
 }
 
 // Span is a part of a statement's tokens, from one to before another.
@@ -823,12 +821,6 @@ func (p *planner) survey(out *Plan) {
 			if is(1, "(") || !slices.ContainsFunc(tokens, func(t Token) bool { return t.Is("from") }) {
 				continue
 			}
-		case isName(t) && t.Text == "set_config" && is(i+1, "(") && is(i+3, ",") && tokens[i+2].IsLiteral():
-			out.Settings = append(out.Settings, tokens[i+2].N)
-			continue
-		case isName(t) && (t.Text == "search_path" || t.Text == "set_config"), t.Is("schema") && is(0, "set"):
-			out.Searches = true
-			continue
 		default:
 			continue
 		}

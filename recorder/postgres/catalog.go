@@ -59,7 +59,8 @@ func (t *table) column(name string) int {
 
 func (t *table) isKey(column int) bool { return slices.Contains(t.key, column) }
 
-// find is the table that a statement names; false: there is none, or several may be meant.
+// find is the table that a statement names, in whichever schemas it is looked up; false: there is none, or several may
+// be meant.
 func (c *Catalog) find(n sql.Name) (*table, bool) {
 	if n.Schema != "" {
 		t, ok := c.tables[n]

@@ -29,7 +29,6 @@ type Connection struct {
 	ignored        bool              // nothing is recorded
 	strange        bool              // strings are not those of the standard
 	isUTF8         bool
-	searches       bool            // names are looked up in other schemas than the catalog's
 	temporary      map[string]bool // tables of its own
 	starting       bool            // the first message is still to come
 	heard          int64           // when the client was heard last
@@ -294,10 +293,6 @@ func (c *Connection) start(r *run) *run {
 			c.effects(r, t)
 		}
 	}
-	c.searches = c.searches || p.Searches || slices.ContainsFunc(p.Settings, func(n int) bool {
-		name := r.literals[n]
-		return name.Kind != sql.TokenString || strings.EqualFold(name.Text, "search_path")
-	})
 	for _, t := range p.Temporary {
 		c.temporary[t] = true
 	}
@@ -328,7 +323,7 @@ func (c *Connection) find(r *run, n sql.Name) (*table, bool) {
 	switch isOwn := n.Schema == "pg_temp" || n.Schema == "" && c.temporary[n.Table]; {
 	case isOwn && len(r.catalog.byName[n.Table]) == 0:
 		return &table{}, true
-	case isOwn, n.Schema == "" && c.searches:
+	case isOwn:
 		return nil, false
 	}
 	return r.catalog.find(n)

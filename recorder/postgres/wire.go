@@ -203,10 +203,6 @@ func (c *Connection) startup(body []byte) bool {
 			c.ignored = c.ignored || fields[i+1] != "false" && fields[i+1] != "off" && fields[i+1] != "no" && fields[i+1] != "0"
 		case "application_name":
 			c.application = fields[i+1]
-		case "options":
-			c.searches = c.searches || strings.Contains(fields[i+1], "search_path")
-		case "search_path":
-			c.searches = true
 		}
 	}
 	if cmp.Or(database, user) != c.capture.catalog.Load().database {
