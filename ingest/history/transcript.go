@@ -420,6 +420,9 @@ func (a *sqlAct) read() *reject.Error {
 			a.set[s.Column] = v
 		}
 	}
+	if a.Joined {
+		return notRead("a write with other tables", a.text)
+	}
 	if a.Verb != sql.Select {
 		return nil
 	}

@@ -89,7 +89,8 @@ type Plan struct {
 	Conditions []Assignment
 	Only       bool
 	Columns    []string       // of vInsert; nil: all of the table
-	Rows       [][]Operand    // of vInsert
+	Rows       [][]Operand    // of vInsert; nil: a query has them
+	Joined     bool           // other tables say which rows vUpdate and vDelete write
 	Loose      bool           // it is not known which rows vInsert, vUpdate and vDelete write
 	Sets       []Assignment   // of vUpdate, and of vInsert for a row that is there
 	Updates    bool           // vInsert updates a row that is there, else it fails
@@ -430,14 +431,21 @@ func (p *planner) insert(out *Plan) {
 	if p.peek().Is("(") {
 		out.Columns = p.columns()
 	}
-	p.need("values")
-	for more := true; more; more = p.take(",") {
-		out.Rows = append(out.Rows, p.row(out.Columns))
+	if out.Loose = p.peek().Is("select"); out.Loose {
+		for p.until("on", "returning"); p.peek().Is("on") && !p.tokens[min(p.at+1, len(p.tokens)-1)].Is("conflict"); {
+			p.at++
+			p.until("on", "returning")
+		}
+	} else {
+		p.need("values")
+		for more := true; more; more = p.take(",") {
+			out.Rows = append(out.Rows, p.row(out.Columns))
+		}
 	}
 	if p.take("on") {
 		p.conflict(out)
 	}
-	p.returned(out)
+	p.returned(out, "")
 }
 
 // conflict reads what stands behind ON.
@@ -469,8 +477,8 @@ func (p *planner) update(out *Plan) {
 	alias, ok := p.alias("set")
 	p.need("set")
 	p.assignments(out, "where", "returning", "from")
-	p.bad = p.bad || !ok || p.peek().Is("from")
-	p.rest(out, alias)
+	p.bad = p.bad || !ok
+	p.rest(out, alias, "from")
 }
 
 func (p *planner) delete(out *Plan) {
@@ -479,18 +487,22 @@ func (p *planner) delete(out *Plan) {
 	p.take("only")
 	out.Target = p.table()
 	alias, ok := p.alias("where", "returning", "using")
-	p.bad = p.bad || !ok || p.peek().Is("using")
-	p.rest(out, alias)
+	p.bad = p.bad || !ok
+	p.rest(out, alias, "using")
 }
 
-// rest reads WHERE and RETURNING of what changes rows.
-func (p *planner) rest(out *Plan, alias string) {
+// rest reads other tables, WHERE and RETURNING of what changes rows.
+func (p *planner) rest(out *Plan, alias, others string) {
+	if out.Joined = p.take(others); out.Joined {
+		again := func(t Token) bool { return isName(t) && t.Text == out.Target.Table } // then RETURNING may be of either
+		p.bad = p.bad || slices.ContainsFunc(p.until("where", "returning"), again)
+	}
 	out.Loose = !p.take("where") || !p.conditions(out, out.Target.Table, alias, "returning")
-	p.returned(out)
+	p.returned(out, alias)
 }
 
-// returned reads RETURNING, if there is one. What is no column alone is passed over.
-func (p *planner) returned(out *Plan) {
+// returned reads RETURNING, if there is one. What is no column of the table alone is passed over.
+func (p *planner) returned(out *Plan, alias string) {
 	for more := p.take("returning"); more; more = p.take(",") {
 		item := p.until(",")
 		if n := len(item); n > 2 && item[n-2].Is("as") {
@@ -503,9 +515,9 @@ func (p *planner) returned(out *Plan) {
 			p.bad = true
 		case len(item) == 1 && (item[0].Kind == TokenWord || item[0].Kind == TokenName) || len(item) == 1 && item[0].Is("*"):
 			out.Returning = append(out.Returning, item[0].Text)
-		case len(item) == 3 && item[1].Is(".") && item[2].Kind != TokenNumber:
+		case len(item) == 3 && item[1].Is(".") && item[0].Text == cmp.Or(alias, out.Target.Table):
 			out.Returning = append(out.Returning, item[2].Text)
-		case len(item) == 5 && item[1].Is(".") && item[3].Is("."):
+		case len(item) == 5 && item[1].Is(".") && item[3].Is(".") && item[2].Text == out.Target.Table:
 			out.Returning = append(out.Returning, item[4].Text)
 		}
 	}

@@ -40,6 +40,8 @@ func statement(rng *rand.Rand, table string) string {
 		"insert into %[1]s (id, n) values (%[2]d, %[3]d) on conflict (id) do update set n = excluded.n returning *",
 		"insert into %[1]s (id, n, s) values (%[2]d, %[3]d, 'x') on conflict (id) do update set n = excluded.n, s = 'x' where %[1]s.n > 1 returning id, s",
 		"insert into %[1]s (id) values (%[2]d)",
+		"insert into %[1]s select g, %[3]d from generate_series(0, %[2]d) g on conflict (id) do update set n = 5 where %[1]s.n = 0 returning *",
+		"update %[1]s set n = %[1]s.n + u.n from (values (%[2]d, 1), (2, %[3]d)) as u (id, n) where u.id = %[1]s.id returning %[1]s.id, %[1]s.n",
 		"delete from %[1]s where id = %[2]d",
 		"delete from %[1]s where n = %[3]d returning id",
 	}

@@ -280,6 +280,21 @@ func TestStatements(t *testing.T) {
 		}, ops{
 			`committed [["w","pair:\"a\",1.v",10],["w","pair:\"b\",1.v",10]]`, `committed [["w","pair:\"a\",1.v",20]]`,
 			`committed [["w","pair:\"a\",1.v",30]]`}},
+		{"rows that RETURNING tells, whatever says which these are", func(c *pgx.Conn) {
+			exec(t, c, "insert into pair select g.x, g.y, 5 from (values ('a', 1), ('b', 1)) g (x, y) join nokey on true on conflict do nothing returning *")
+			exec(t, c, "insert into pair select x, y, 5 from (values ('a', 1), ('b', 1)) g (x, y) on conflict do nothing returning *")
+			exec(t, c, "update pair set v = u.v from (values ('a', 6), ('b', 7)) as u (x, v) where pair.x = u.x returning pair.x, y, u.v, pair.v")
+			exec(t, c, "update pair as p set v = 8 from (values (6)) as u (v) where p.x = 'a' and p.y = 1 and p.v = u.v")
+			exec(t, c, "delete from pair using (values ('b')) as u (x) where pair.x = u.x returning pair.*")
+		}, ops{
+			`committed [["w","pair:\"a\",1.v",5],["w","pair:\"b\",1.v",5]]`,
+			`committed [["w","pair:\"a\",1.v",6],["w","pair:\"b\",1.v",7]]`,
+			`committed [["w","pair:\"a\",1.v",8]]`, `committed [["r","pair:\"b\",1.v",7],["w","pair:\"b\",1.v",null]]`}},
+		{"rows of which RETURNING may tell another", func(c *pgx.Conn) {
+			exec(t, c, "insert into pair values ('a', 1, 10)")
+			exec(t, c, "update pair set v = 11 from pair as old1 where pair.x = old1.x returning pair.x, pair.y, old1.v")
+			exec(t, c, "select v from pair where x = 'a' and y = 1")
+		}, ops{`committed [["w","pair:\"a\",1.v",10]]`}},
 		{"a savepoint that told what was written before", func(c *pgx.Conn) {
 			exec(t, c, "insert into a (id, n) values (12, 1)")
 			exec(t, c, "begin")

@@ -84,7 +84,7 @@ type own struct {
 	isKnown bool
 	delta   int64 // if not isKnown, and isDelta: it is what was there before, and delta
 	isDelta bool
-	at      int // where in its operations what was there, and what it wrote, have their places
+	at      int       // where in its operations what was there, and what it wrote, have their places
 	plan    *sql.Plan // of the statement
 }
 
@@ -522,6 +522,11 @@ func (c *Connection) inserts(r *run, t *table) {
 			r.effects = append(r.effects, e)
 		}
 	}
+	for at := range t.columns { // of a query
+		if p.Rows == nil && t.columns[at].class != sql.NoClass && !t.isKey(at) {
+			r.effects = append(r.effects, effect{column: at})
+		}
+	}
 	if r.isLoose {
 		r.rows = nil
 		for i := range r.effects {
@@ -545,7 +550,7 @@ func (c *Connection) declare(r *run, t *table) {
 		return
 	}
 	if r.isLoose {
-		if !c.returns(p, t, t.key...) || p.Verb == sql.Insert && len(p.Rows) == 0 {
+		if !c.returns(p, t, t.key...) {
 			if p.Verb == sql.Update {
 				for _, e := range r.effects {
 					c.capture.lose(p, t, e.column)
