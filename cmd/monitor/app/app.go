@@ -85,7 +85,7 @@ type App struct {
 	begins   bool // Options.Begins
 	stdout   io.Writer
 
-	failing failing      // of the source
+	contact contact      // with the source
 	posted  *file.Posted // the source, if that is source.http; else nil
 	// data is what the page shows; nil: there is no page.
 	data   page.Data
@@ -517,12 +517,15 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		halt()
 		a.log.Info().Msg("stopping") // whatever anybody is busy with
 	})()
+	a.contact.every, a.contact.since = a.cfg.Solver.Every, began
+	a.contact.waitMax = window.Order.MaxBuffered / 3 // a run before may have read as much
+	a.contact.alone = a.untilEnd || a.cfg.Source.File != nil
 	in := &ingest{
-		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
+		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, contact: &a.contact, config: config,
 		complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew,
 		unheard: (s.foreign || a.ends() && a.origin != "") && s.again(a.cfg.Source.Kafka),
-		workers: map[string]*worker{}, heard: map[int]time.Time{}, waitsMost: window.Order.MaxBuffered / 3,
-		group: group, working: working, going: going, began: began, now: time.Now,
+		workers: map[string]*worker{},
+		group:   group, working: working, going: going, began: began, now: time.Now,
 		beat:   a.pulse.of("input"),
 		causes: causes{}, pool: newPool(a.cfg.Window.Histories),
 	}
@@ -557,7 +560,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	defer decoding.Close()
 	in.stage = decoding
 	if s.time > 0 { // with the monitor the source may have been away, and nobody could post
-		in.returns(time.Now(), time.Since(time.Unix(0, s.time)))
+		a.contact.away(time.Now(), time.Since(time.Unix(0, s.time)))
 	}
 	if err := in.run(ctx); err != nil {
 		in.abort(err)
@@ -690,7 +693,7 @@ func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options 
 // first of an outage, in /readyz the latest as long as it lasts.
 func (a *App) retrying(err error) {
 	a.metrics.retries.Inc()
-	a.failing.begin(err)
+	a.contact.fails(err)
 	level := zerolog.DebugLevel
 	if a.ready.wait(whoSource, err.Error()) {
 		level = zerolog.WarnLevel

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +23,6 @@ import (
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/ingest/source"
-	"github.com/isowatch/isowatch/ingest/source/kafka"
 	"github.com/isowatch/isowatch/window/order"
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -37,16 +34,8 @@ type ingest struct {
 	keeper  *keeper
 	teller  *teller // hears of trouble
 	status  *status // hears of histories
-	failing *failing
-	// heard is when a partition was last read. Until settled those who write may not have caught up.
-	// Of what is read until then waits counts as order.Options.MaxBuffered does; waitsMost is a third of that, as a run
-	// before may have read as much.
-	heard            map[int]time.Time
-	settled          time.Time
-	returned         bool // as the entry before says: where nothing is read as the source fails again, the next one does
-	waits, waitsMost int
-	waiting          time.Time // since when for what comes next
-	stage            stage
+	contact *contact
+	stage   stage
 	// partitions is how many the source has.
 	partitions func() int
 	// complete: every write since the initial state can still be said to be seen,
@@ -69,7 +58,7 @@ type ingest struct {
 	going          context.Context // ends then, and when somebody asks to stop: nothing new is begun
 	behind         atomic.Int64    // histories that have not worked off yet what the run before had written
 	ended          bool            // the input is over
-	began          time.Time       // since when the source is listened to, whatever of it
+	began          time.Time
 	now            func() time.Time
 
 	// What is taken and not yet written: entries, the same as bytes, their dead
@@ -166,12 +155,9 @@ func (in *ingest) run(reading context.Context) error {
 	for {
 		var err error
 		in.beat.rest()
-		in.waiting = in.now()
 		next := batches
-		if in.waits >= in.waitsMost && in.now().Before(in.settled) {
-			next = nil // what more there is is read when nothing waits any more; nobody is listened to until then
-			in.began = in.waiting
-			clear(in.heard)
+		if !in.contact.rests(in.now()) {
+			next = nil
 		}
 		select {
 		case b, ok := <-next:
@@ -181,7 +167,7 @@ func (in *ingest) run(reading context.Context) error {
 			}
 			last = in.now()
 			first := len(in.taken) == 0
-			in.sourceWorks(b.Partition, last)
+			in.hears(b.Partition, last)
 			in.take(b, last)
 			if len(in.arena) >= in.tuning.groupBytes || len(in.letters) >= groupLettersMax {
 				err = in.write(work)
@@ -215,48 +201,19 @@ func (in *ingest) run(reading context.Context) error {
 	}
 }
 
-// stoppedLeast is for how long nothing happens beyond solver.every only where this process was stopped.
-const stoppedLeast = 2 * time.Second
-
-// wakes notes that something happens. Where the process was stopped the source may have been away meanwhile, and nobody
-// could post.
+// wakes notes that something happens.
 func (in *ingest) wakes(now time.Time) {
 	in.beat.work(now)
-	if away := now.Sub(in.waiting); away > in.cfg.Solver.Every+stoppedLeast {
-		in.returns(now, away)
-	}
+	in.contact.wakes(now)
 }
 
-// sourceWorks notes that the source works, as far as a batch of a partition shows that.
-func (in *ingest) sourceWorks(partition int, now time.Time) {
+// hears notes that a partition can be read.
+func (in *ingest) hears(partition int, now time.Time) {
 	if in.ready.ready(whoInput) {
 		in.log.Info().Str("source", in.name).Int("partitions", in.partitions()).Msg("reading")
 	}
-	failed, works := in.failing.end(partition)
-	if failed {
-		in.returns(now, now.Sub(cmp.Or(in.heard[partition], in.began)))
-	}
-	if in.heard[partition] = now; works && in.ready.ready(whoSource) {
+	if in.contact.hears(partition, now) && in.ready.ready(whoSource) {
 		in.log.Info().Str("source", in.name).Msg("the source works again")
-	}
-}
-
-// catchUpMost is how long those who write are waited for at most: Kafka's clients try again every ten seconds and more
-// often.
-const catchUpMost = 10 * time.Second
-
-// returns notes that the source was out of reach for some time. Whoever writes to it tries again ever more rarely: he is
-// waited for as long again. Where an input ends is known from its beginning: what is written to it meanwhile is not read.
-func (in *ingest) returns(now time.Time, away time.Duration) {
-	if in.untilEnd || in.cfg.Source.File != nil { // into a file they can write
-		return
-	}
-	if until := now.Add(min(away, catchUpMost)); until.After(in.settled) {
-		if now.After(in.settled) {
-			in.log.Info().Str("source", in.name).Stringer("for", min(away, catchUpMost).Round(time.Millisecond)).
-				Msg("those who write may not have reached the source either: nothing is judged until they may have caught up")
-		}
-		in.settled = until
 	}
 }
 
@@ -289,14 +246,16 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 		return
 	}
 	in.unheard = false
-	in.returned = in.waitsOn(now, b != nil)
-	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b, returned: in.returned}
-	switch {
-	case !e.returned:
-		in.waits = 0
-	case b != nil: // each may begin a session
-		in.waits += 2*b.Len() + int(b.Bytes/heavyWaiting)
+	records, bytes := 0, int64(0)
+	if b != nil {
+		records, bytes = b.Len(), b.Bytes
 	}
+	left, begins := in.contact.takes(now, records, bytes)
+	if begins {
+		in.log.Info().Str("source", in.name).Stringer("for", left.Round(time.Millisecond)).
+			Msg("those who write may not have reached the source either: nothing is judged until they may have caught up")
+	}
+	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b, returned: left > 0}
 	in.next++
 	for _, w := range in.order {
 		if level := w.decide(now); level > 0 {
@@ -309,7 +268,7 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	m := mark{partition: -1}
 	if b != nil {
 		m = mark{partition: b.Partition, resume: b.Resume, seen: b.Next, identity: b.Identity, state: b.State,
-			settles: max(0, in.settled.Sub(now))}
+			settles: left}
 		in.beginNew(e)
 	}
 	m.complete, m.anew = in.complete, in.anew
@@ -322,15 +281,6 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	}
 	in.taken = append(in.taken, e)
 	in.data = append(in.data, kept{number: e.number, time: e.time, data: data, mark: m})
-}
-
-// waitsOn tells whether those who write may not have caught up. Where some of the source fails again before they may
-// have, what was read waits on: as long as nothing is read, else for window.idle_after more.
-func (in *ingest) waitsOn(now time.Time, reads bool) bool {
-	if in.returned && in.failing.fails() {
-		return !reads || now.Before(in.settled.Add(in.cfg.Window.IdleAfter))
-	}
-	return now.Before(in.settled)
 }
 
 // empty tells whether a batch says nothing but how far was read, and that time passes.
@@ -572,47 +522,6 @@ func (in *ingest) show() {
 	in.metrics.queueBytesMx.WithLabelValues(queueInputs).Set(float64(bytesMax))
 	in.metrics.backlogMax.Set(float64(in.backlogMax()))
 	in.metrics.watermarkLag.Set(time.Duration(lag).Seconds())
-}
-
-// failing are the parts of a source that can't be read: it works again when all of them
-// do, not when another one does. Any goroutine may use it.
-type failing struct {
-	mu    sync.Mutex
-	parts map[int]bool // partitions; wholeSource for what is of no partition
-}
-
-const wholeSource = -1
-
-// begin notes a failure.
-func (f *failing) begin(err error) {
-	part := wholeSource
-	var of *kafka.PartitionError
-	if errors.As(err, &of) {
-		part = of.Partition
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.parts == nil {
-		f.parts = map[int]bool{}
-	}
-	f.parts[part] = true
-}
-
-// end notes that a partition can be read, and so that the source can be asked; it tells
-// whether it had failed, and whether nothing fails any more.
-func (f *failing) end(partition int) (failed, works bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	failed = f.parts[partition] || f.parts[wholeSource]
-	delete(f.parts, partition)
-	delete(f.parts, wholeSource)
-	return failed, len(f.parts) == 0
-}
-
-func (f *failing) fails() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.parts) > 0
 }
 
 // newStage begins to read and decode src behind what was stored.

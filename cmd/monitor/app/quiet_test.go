@@ -1,8 +1,6 @@
 package app
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -11,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,7 +17,6 @@ import (
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
 // fetches begins a broker of which so many of three partitions can't be fetched.
@@ -74,84 +70,6 @@ func TestQuietTopicRecovers(t *testing.T) {
 		eventually(t, "the source works again", is(false))
 	}
 	r.stop(t)
-}
-
-// TestFailing: a source works again when each part of it that failed does.
-func TestFailing(t *testing.T) {
-	var f failing
-	broken := errors.New("broken")
-	f.begin(&kafka.PartitionError{Partition: 2, Err: broken})
-	f.begin(fmt.Errorf("wrapped: %w", &kafka.PartitionError{Partition: 1, Err: broken}))
-	f.begin(broken) // is over with the next batch, whatever it is of
-	for _, step := range []struct {
-		batch         int
-		failed, works bool
-	}{{0, true, false}, {1, true, false}, {0, false, false}, {2, true, true}, {1, false, true}} {
-		if failed, works := f.end(step.batch); failed != step.failed || works != step.works {
-			t.Errorf("after a batch of partition %d: failed %v, works %v, want %+v", step.batch, failed, works, step)
-		}
-	}
-}
-
-// A source that was out of reach, or may have been while this process was stopped, is read on, and nothing is concluded
-// until those who write to it have had as long again, and ten seconds at most. What the journal says of it is the same
-// after a restart.
-func TestReturned(t *testing.T) {
-	var f failing
-	s := setting{cfg: testConfig(nil), log: zerolog.Nop()}
-	began := time.Unix(1000, 0)
-	in := &ingest{setting: &s, failing: &f, heard: map[int]time.Time{}, began: began, beat: &beat{}, partitions: func() int { return 2 }}
-	for _, step := range []struct {
-		second    int
-		fails     bool
-		partition int
-		stopped   int // for so many seconds the process was
-		idle      bool
-		returned  bool
-	}{
-		{second: 1, partition: 0}, {second: 1, partition: 1}, {second: 2, fails: true, partition: 1},
-		{second: 4, partition: 0}, {second: 5, partition: 1, returned: true}, // for 4 seconds
-		{second: 8, partition: 0, returned: true}, {second: 9, partition: 1},
-		{second: 10, fails: true, partition: 0}, {second: 90, partition: 0, returned: true}, // for 10
-		{second: 99, partition: 1, returned: true}, {second: 100, partition: 1},
-		{second: 109, stopped: 1}, {second: 120, stopped: 3, returned: true}, {second: 122, returned: true}, {second: 123},
-		{second: 130, partition: 0}, {second: 130, partition: 1}, {second: 131, fails: true, partition: 1},
-		{second: 140, partition: 0}, {second: 140, partition: 1, returned: true}, {second: 145, fails: true, partition: 1},
-		{second: 155, idle: true, returned: true}, {second: 160, partition: 1, returned: true}, // and away again
-		{second: 169, idle: true, returned: true}, {second: 170, idle: true},
-	} {
-		if step.fails {
-			f.begin(&kafka.PartitionError{Partition: step.partition, Err: io.ErrUnexpectedEOF})
-			continue
-		}
-		now := began.Add(time.Duration(step.second) * time.Second)
-		in.waiting = now.Add(-time.Duration(step.stopped) * time.Second)
-		in.wakes(now)
-		if !step.idle {
-			in.sourceWorks(step.partition, now)
-		}
-		in.take(nil, now)
-		e := in.taken[len(in.taken)-1]
-		again, err := parseEntry(e.number, e.append(nil))
-		if err != nil || e.returned != step.returned || again.returned != step.returned {
-			t.Errorf("%+v: returned %v, read again %+v, %v", step, e.returned, again, err)
-		}
-	}
-	s.cfg.Window.IdleAfter = 10 * time.Second
-	f.begin(&kafka.PartitionError{Partition: 1, Err: io.ErrUnexpectedEOF})
-	for _, step := range []struct {
-		after       time.Duration
-		reads, want bool
-	}{{-time.Second, true, true}, {9 * time.Second, true, true}, {11 * time.Second, true, false}, {time.Hour, false, true}} {
-		in.returned = true
-		if got := in.waitsOn(in.settled.Add(step.after), step.reads); got != step.want {
-			t.Errorf("the source fails again, %+v: waits on: %v", step, got)
-		}
-	}
-	in.untilEnd = true // where it ends was known before
-	if in.returns(began.Add(time.Hour), time.Minute); in.settled.After(began.Add(time.Hour)) {
-		t.Error("what is read until its end waits for who writes more")
-	}
 }
 
 // The monitor is away for a while, and again in the midst of what it waits for those who write: they may have found the

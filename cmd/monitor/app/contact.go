@@ -1,0 +1,140 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/isowatch/isowatch/ingest/source/kafka"
+)
+
+// contact is whether the source can be read, and until when those who write to it are waited for: they may not have
+// reached it either, and try again ever more rarely. It has no clock. Any goroutine may use it.
+type contact struct {
+	every   time.Duration // something happens at least so often, unless the process is stopped
+	waitMax int           // so much may wait until those who write have caught up; more is not read
+	// alone: nobody is waited for. Where an input ends is known from its beginning, and into a file they can write.
+	alone bool
+
+	mu sync.Mutex
+	// failing has the parts that can't be read, and when they were heard of last: partitions, or wholeSource for what is of
+	// none. The source works again when all of them do, not when another one does.
+	failing map[int]time.Time
+	heard   map[int]time.Time // when a partition was heard of last, since
+	since   time.Time         // then, somebody listens
+	rested  time.Time         // when what happened last had been done
+	until   time.Time         // those who write may not have caught up
+	told    bool              // that they are waited for
+	waits   int               // how much does, as order.Options.MaxBuffered counts
+}
+
+const (
+	wholeSource = -1
+	// catchUpMost is how long those who write are waited for at most: Kafka's clients try again every ten seconds and more
+	// often.
+	catchUpMost = 10 * time.Second
+	// stoppedLeast is for how long nothing happens beyond every only where this process was stopped.
+	stoppedLeast = 2 * time.Second
+)
+
+// fails notes that the source, or a partition of it, can't be read.
+func (c *contact) fails(err error) {
+	part := wholeSource
+	var of *kafka.PartitionError
+	if errors.As(err, &of) {
+		part = of.Partition
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, failed := c.failing[part]; failed {
+		return
+	}
+	if c.failing == nil {
+		c.failing = map[int]time.Time{}
+	}
+	last := cmp.Or(c.heard[part], c.since)
+	if part == wholeSource {
+		for _, at := range c.heard {
+			if at.After(last) {
+				last = at
+			}
+		}
+	}
+	c.failing[part] = last
+}
+
+// hears notes that a partition can be read, and so that the source can be asked. It tells whether nothing fails any more.
+func (c *contact) hears(partition int, now time.Time) (works bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, part := range []int{partition, wholeSource} {
+		if last, failed := c.failing[part]; failed {
+			c.returns(now, now.Sub(last))
+			delete(c.failing, part)
+		}
+	}
+	if c.heard == nil {
+		c.heard = map[int]time.Time{}
+	}
+	c.heard[partition] = now
+	return len(c.failing) == 0
+}
+
+// rests notes that all is done that had happened. It tells whether to read on: where too much waits, what more there is is
+// read when nothing waits any more, and nobody is listened to until then, so that it is no outage.
+func (c *contact) rests(now time.Time) (reads bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rested = now
+	if reads = c.waits < c.waitMax || !now.Before(c.until); !reads {
+		c.since = now
+		clear(c.heard)
+	}
+	return reads
+}
+
+// wakes notes that something happens. Where the process was stopped the source may have been away meanwhile.
+func (c *contact) wakes(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if away := now.Sub(c.rested); away > c.every+stoppedLeast {
+		c.returns(now, away)
+	}
+}
+
+// away notes that nobody could have told whether the source was there.
+func (c *contact) away(now time.Time, away time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.returns(now, away)
+}
+
+// returns notes that the source was out of reach: those who write are waited for as long again.
+func (c *contact) returns(now time.Time, away time.Duration) {
+	if c.alone {
+		return
+	}
+	if now.After(c.until) {
+		c.told = false
+	}
+	if until := now.Add(min(away, catchUpMost)); until.After(c.until) {
+		c.until = until
+	}
+}
+
+// takes notes that so many records were read, or none as time passes, and tells for how long those who write to the source
+// are still waited for, and what was read with them; 0: it need not. begins says so once an outage.
+func (c *contact) takes(now time.Time, records int, bytes int64) (left time.Duration, begins bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left = max(0, c.until.Sub(now))
+	switch {
+	case left > 0:
+		c.waits += 2*records + int(bytes/heavyWaiting) // each may begin a session
+		begins, c.told = !c.told, true
+	case len(c.failing) == 0: // else some may wait on, until window.idle_after passes over what fails again
+		c.waits = 0
+	}
+	return left, begins
+}
