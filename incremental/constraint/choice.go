@@ -37,7 +37,7 @@ func (p *Polygraph) Ambiguous(reader version.Slot, key version.Key, cands []vers
 	guarded = guarded && p.subjects.maybe[reader] == mayBeIn
 	ci := choiceID(len(p.subjects.choices))
 	p.subjects.choices = append(p.subjects.choices, choice{reader: reader, key: key, guarded: guarded,
-		single: len(cands) == 1, cands: cands})
+		single: len(cands) == 1, cands: cands, last: none})
 	p.subjects.openChoices++
 	p.subjects.candidates += len(cands)
 	p.subjects.current = false

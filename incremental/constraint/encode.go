@@ -345,8 +345,8 @@ func (q *problem) edge(l sat.Lit, a acyclic.Arc) graph.Edge {
 }
 
 // schedule numbers the variables in the order in which they are to be decided,
-// that of time, and gives each the value that agrees with the order of the
-// contracted graph: a pair its order there, a read the last version before it.
+// that of time, and gives each the value that it had in the last solution, or else that agrees with the
+// order of the contracted graph: a pair its order there, a read the last version before it.
 func (q *problem) schedule() {
 	p := q.p
 	best := map[choiceID]int{} // by choice: the variable of its likeliest candidate
@@ -358,9 +358,12 @@ func (q *problem) schedule() {
 			a := q.placeOf(p.commit(p.writer(p.tab.Tail(pr.a))))
 			b := q.placeOf(p.commit(p.writer(p.tab.Tail(pr.b))))
 			v.time, v.phase = 2*min(a, b), a < b
+			if pr.tried {
+				v.phase = pr.ab
+			}
 		case candVar:
 			c := &p.subjects.choices[v.choice]
-			v.time = 2*q.placeOf(p.start(c.reader)) + 1
+			v.time, v.phase = 2*q.placeOf(p.start(c.reader))+1, v.v == c.last
 			if b, ok := best[v.choice]; !ok || q.likelier(c, v.v, q.vars[b].v) {
 				best[v.choice] = i
 			}
@@ -369,8 +372,9 @@ func (q *problem) schedule() {
 		}
 	}
 	for _, i := range best {
-		q.vars[i].phase = true
-		q.vars[i].time-- // before its rivals
+		v := &q.vars[i]
+		v.phase = v.phase || p.subjects.choices[v.choice].last == none
+		v.time-- // before its rivals
 	}
 	keys := make([]uint64, len(q.vars)) // time, then number
 	for i := range keys {
@@ -430,16 +434,15 @@ func (q *problem) renumber(order []int) {
 	q.in = nil // their numbers are the old ones
 }
 
-// solver makes the solver of the problem. learned, if not nil, is told of derived
-// clauses.
-func (q *problem) solver(learned func([]sat.Lit)) *sat.Solver {
+// solver makes the solver of the problem.
+func (q *problem) solver() *sat.Solver {
 	counted := q.theory.Looked()
 	stop := func() bool {
 		n := q.theory.Looked() - counted
 		counted += n
 		return !q.p.Budget.Take(sat.AskEvery + n/placesAStep)
 	}
-	s := sat.New(len(q.vars), q.theory, sat.Options{Stop: stop, Learned: learned})
+	s := sat.New(len(q.vars), q.theory, sat.Options{Stop: stop})
 	for i, v := range q.vars {
 		s.SetPhase(i, v.phase)
 		if v.kind == followsVar || v.kind == inVar {

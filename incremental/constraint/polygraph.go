@@ -44,7 +44,7 @@
 //	reports   explain.go   violations: cycles (shortest.go), and why their edges hold
 //	orders    order.go     the order of blocks is decided, and its edges go in
 //	solver    solve.go     what is open is decided as a whole: stated (encode.go), solved, of a stream only what is new
-//	                       (window.go, memory.go); or run (run.go); and proved by an order (proof.go)
+//	                       (window.go); or run (run.go); and proved by an order (proof.go)
 //	loader    bulk.go      a whole history at once: a run, rounds, surveys, then all blocks
 //
 // A Polygraph joins them: what it is told (events.go) goes to orders, what that wakes is decided until nothing follows

@@ -20,7 +20,6 @@ type solver struct {
 	solved     solution // the last one; see subjects.current
 	repeated   int      // how much of what was stated last had been solved before
 	window     window
-	memory     memory
 	contracted [][2]uint32 // the memory of the last problem; see problem.fixed
 }
 
@@ -97,29 +96,12 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	if p.halted() {
 		return sat.Budget
 	}
-	p.solver.memory.learned = nil
-	solver := q.solver(p.solver.memory.note)
-	if !p.cfg.Last {
-		p.solver.memory.recall(q, solver)
-	}
+	solver := q.solver()
 	answer := solver.Solve(budget)
 	p.Stats.Conflicts += solver.Stats.Conflicts
-	if answer == sat.Unsat && len(p.solver.memory.lemmas) > 0 { // they may rest on what was given up
-		p.solver.memory = memory{}
-		q = p.solver.contract(pairs, choices)
-		if p.halted() {
-			return sat.Budget
-		}
-		solver = q.solver(nil)
-		answer = solver.Solve(budget)
-		p.Stats.Conflicts += solver.Stats.Conflicts
-	}
 	switch answer {
 	case sat.Sat:
 		p.solver.keep(q, solver, pairs, choices)
-		if !p.cfg.Last {
-			p.solver.memory.remember(q, solver)
-		}
 		p.solver.solvedAll()
 	case sat.Unsat:
 		p.solver.reportUnsat(q, solver)
@@ -140,7 +122,7 @@ func (p *solver) again(pairs []pairID, choices []choiceID) (n int) {
 		}
 	}
 	for _, c := range choices {
-		if _, ok := p.memory.read[c]; ok {
+		if p.subjects.choices[c].last != none {
 			n++
 		}
 	}
@@ -156,7 +138,7 @@ func (p *solver) keep(q *problem, solver *sat.Solver, pairs []pairID, choices []
 			p.subjects.pairs[v.pair].ab, p.subjects.pairs[v.pair].tried = on, true
 		case !on:
 		case v.kind == candVar:
-			p.solved.read[v.choice] = v.v
+			p.solved.read[v.choice], p.subjects.choices[v.choice].last = v.v, v.v
 			fallthrough
 		case v.kind == followsVar:
 			p.solved.edgesOfChoices = append(p.solved.edgesOfChoices, v.means...)
@@ -195,7 +177,7 @@ func (p *solver) reportUnsat(q *problem, solver *sat.Solver) {
 			lessPairs, lessChoices = pairs, slices.Delete(slices.Clone(choices), k, k+1)
 		}
 		less := p.contract(lessPairs, lessChoices)
-		s := less.solver(nil)
+		s := less.solver()
 		answer := s.Solve(min(coreBudget, left))
 		if left -= s.Stats.Conflicts; answer != sat.Unsat {
 			i++ // needed, or too hard to say

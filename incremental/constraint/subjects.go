@@ -237,6 +237,7 @@ type choice struct {
 	own     bool   // cands is the choice's own and may be changed
 	cands   []vid  // candidates left, ascending by line, then slot
 	watched []node // nodes that wake it, ascending
+	last    vid    // what it read in the solution that had it last, or none
 }
 
 type choiceState uint8

@@ -184,8 +184,7 @@ func (p *solver) solveFrom(zone, fresh int64, any bool, pairs []pairID, budget i
 			q.clause = append(q.clause, []sat.Lit{hold})
 		}
 	}
-	solver := q.solver(nil)
-	(&memory{}).recall(q, solver)
+	solver := q.solver()
 	answer := solver.Solve(budget)
 	p.Stats.Conflicts += solver.Stats.Conflicts
 	if answer != sat.Sat {
