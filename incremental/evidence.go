@@ -705,7 +705,7 @@ func (x *exhibits) open(s version.Slot, c cellID) bool {
 }
 
 // entirely keeps all of a transaction that may not have taken effect, as any read of it may
-// be why it did not, and what shows that nobody can have read that.
+// be why it did not, what it breaks by itself, and what shows that nobody can have read that.
 func (x *exhibits) entirely(index ordinal) {
 	if x.whole[index] {
 		return
@@ -720,6 +720,14 @@ func (x *exhibits) entirely(index ordinal) {
 	}
 	for _, c := range x.h.slab(t.writes) {
 		x.write(t.slot, x.h.cells.At(c).key)
+	}
+	for _, f := range x.h.faults[index] {
+		x.other = append(x.other, f.v.Exhibits...)
+		for _, c := range f.reads {
+			for w := range x.h.writersOf(c) {
+				x.wrote(w, x.h.cells.At(c).key)
+			}
+		}
 	}
 	x.against(index)
 }
