@@ -102,7 +102,7 @@ func (o *Order) beyond(f *reach, p *partition, h *record.Head, arrival int64) bo
 	}
 	// The one assumption: without times, nothing comes again so long after.
 	at, _ := o.clock(p, arrival)
-	return sub(at, add(o.delay, o.maxTransaction)) > f.key
+	return sub(at, add(o.delay, int64(o.opt.MaxTransaction))) > f.key
 }
 
 // gone is the greatest end of a record of the partitions where s may have been

@@ -30,12 +30,12 @@ func (o *Order) touch(s *session) {
 		return
 	}
 	s.generation = o.generation
-	if o.fresh++; o.fresh < o.maxSessions/2 {
+	if o.fresh++; o.fresh < o.opt.MaxSessions/2 {
 		return
 	}
 	o.generation++
 	o.fresh = 0
-	crowded := len(o.sessions) > 2*o.maxSessions // whatever the order of the map
+	crowded := len(o.sessions) > 2*o.opt.MaxSessions // whatever the order of the map
 	for _, s := range o.sessions {
 		if s.generation+1 < o.generation {
 			o.forget(s, crowded)

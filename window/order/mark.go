@@ -6,7 +6,7 @@ const behindDelays = 32
 
 // waitsFor is how much p shows that it has to be waited for.
 func (o *Order) waitsFor(p *partition) int64 {
-	if !o.prompt || p.unnumbered {
+	if !o.opt.Prompt || p.unnumbered {
 		return o.delay
 	}
 	return min(o.delay, 2*max(p.behind, p.behindBefore))

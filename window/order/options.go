@@ -104,8 +104,6 @@ type Release struct {
 	// records' clocks. Keys never fall, but for what is Late or Passed and for records that left
 	// early because the buffer was full.
 	Key int64
-	// Partition says where it came from.
-	Partition int
 	// Own is the record's session, Session the one to use: that, or one of its own when
 	// Detached. Neither is part of the caller's bytes.
 	Own, Session string

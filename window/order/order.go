@@ -13,18 +13,8 @@ import (
 // Order is the order and the watermark of one history. It is not safe for
 // concurrent use: the loop that owns the history's engine owns it.
 type Order struct {
-	whole          bool
-	prompt         bool
-	delay          int64 // Lateness + MaxSkew
-	skew           int64
-	maxTransaction int64
-	idleAfter      int64
-	maxAhead       int64
-	numbered       bool
-	maxBuffered    int
-	heavy          int
-	maxSessions    int
-	every          int64
+	opt   Options
+	delay int64 // Lateness + MaxSkew
 
 	// Progress; progress.go.
 	partitions []partition
@@ -49,7 +39,6 @@ type Order struct {
 	// blocked is the key of a record that the mark has passed and that
 	// still waits for a hole to be filled.
 	blocked int64
-	holder  int // the partition with the least bound; -1 for none
 
 	// What waits; session.go, heap.go.
 	sessions map[string]*session
@@ -93,34 +82,23 @@ func blank(opt Options) *Order {
 		opt.MaxSessions = DefaultSessions
 	}
 	o := &Order{
-		whole:          opt.Whole,
-		prompt:         opt.Prompt,
-		delay:          add(int64(opt.Lateness), int64(opt.MaxSkew)),
-		skew:           int64(opt.MaxSkew),
-		maxTransaction: int64(opt.MaxTransaction),
-		idleAfter:      int64(opt.IdleAfter),
-		maxAhead:       int64(opt.MaxAhead),
-		numbered:       opt.Numbered,
-		maxBuffered:    opt.MaxBuffered,
-		heavy:          opt.Heavy,
-		maxSessions:    opt.MaxSessions,
-		every:          int64(opt.Every),
-		greatest:       none,
-		watermark:      none,
-		mark:           none,
-		quiet:          none,
-		blocked:        math.MaxInt64,
-		holder:         -1,
-		sessions:       make(map[string]*session),
-		free:           nil32,
-		generation:     1,
-		forgot:         nothingForgotten,
-		memory:         memory{limit: max(1, opt.MaxRemembered/2)},
-		bare:           memory{limit: max(1, opt.Bare, min(opt.MaxRemembered, bareMax)/2)},
-		ticks:          ticks{last: none, told: none},
-		patience:       newPatience(&opt),
+		opt:        opt,
+		delay:      add(int64(opt.Lateness), int64(opt.MaxSkew)),
+		greatest:   none,
+		watermark:  none,
+		mark:       none,
+		quiet:      none,
+		blocked:    math.MaxInt64,
+		sessions:   make(map[string]*session),
+		free:       nil32,
+		generation: 1,
+		forgot:     nothingForgotten,
+		memory:     memory{limit: max(1, opt.MaxRemembered/2)},
+		bare:       memory{limit: max(1, opt.Bare, min(opt.MaxRemembered, bareMax)/2)},
+		ticks:      ticks{last: none, told: none},
+		patience:   newPatience(&opt),
 	}
-	if o.prompt {
+	if o.opt.Prompt {
 		o.ticks.behind = o.delay
 	}
 	return o
@@ -190,9 +168,9 @@ func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 
 // weigh notes for how many records it counts, of so many bytes.
 func (o *Order) weigh(it *item, bytes int) {
-	if o.heavy > 0 && bytes > o.heavy {
+	if o.opt.Heavy > 0 && bytes > o.opt.Heavy {
 		it.flags |= isHeavy
-		it.more = uint16(min((bytes-1)/o.heavy, math.MaxUint16))
+		it.more = uint16(min((bytes-1)/o.opt.Heavy, math.MaxUint16))
 	}
 }
 
@@ -211,12 +189,12 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	if p.returned {
 		// Nothing that has to be behind it has been handed out, whatever its partition shows.
 		limit, place = none, min(place, o.mark)
-		if h.HasTimes && sub(h.Start, o.skew) > sub(o.ticks.told, o.patience.deadline) {
+		if h.HasTimes && sub(h.Start, int64(o.opt.MaxSkew)) > sub(o.ticks.told, o.patience.deadline) {
 			shown = none // whoever can have read from it is not due yet
 		}
 	}
 	p.unnumbered = p.unnumbered || !h.HasSeq
-	wrong := trusted && !broker && !o.numbered && s.runsBack(h)
+	wrong := trusted && !broker && !o.opt.Numbered && s.runsBack(h)
 	if wrong {
 		it.flags |= isDetached | isMisnumbered | isVague
 	}
@@ -226,7 +204,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 		it.flags |= isOnTrial
 	case !trusted && !broker && p.greatest == none && h.HasTimes:
 		it.key, own = 0, false // before all others
-	case !trusted && !broker && p.greatest == none && arrival > 0 && o.maxAhead > 0:
+	case !trusted && !broker && p.greatest == none && arrival > 0 && o.opt.MaxAhead > 0:
 		it.key, own = arrival, false
 		it.flags |= isOnTrial
 	case trusted:
@@ -257,7 +235,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 			it.flags |= isVague | isAhead
 			it.start = h.End
 		}
-		if o.maxTransaction > 0 && sub(h.End, h.Start) > o.maxTransaction {
+		if o.opt.MaxTransaction > 0 && sub(h.End, h.Start) > int64(o.opt.MaxTransaction) {
 			it.flags |= isOverlong
 		}
 	}
@@ -281,11 +259,11 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 		it.flags |= isPassed
 		it.key = max(end, place)
 	}
-	skew := o.skew
+	skew := int64(o.opt.MaxSkew)
 	if !broker {
 		skew = 0 // as by RunsBack, for the order of the lines says nothing
 	}
-	if it.flags&isVague == 0 && !o.numbered && s.misnumbered(h, skew) {
+	if it.flags&isVague == 0 && !o.opt.Numbered && s.misnumbered(h, skew) {
 		it.flags |= isDetached | isMisnumbered
 	}
 	if it.key < o.watermark {
@@ -296,7 +274,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 
 // aheadOf tells whether an end is too far ahead of when its record came.
 func (o *Order) aheadOf(end, arrival int64) bool {
-	if o.maxAhead <= 0 {
+	if o.opt.MaxAhead <= 0 {
 		return false
 	}
 	came := int64(math.MaxInt64)
@@ -306,7 +284,7 @@ func (o *Order) aheadOf(end, arrival int64) bool {
 	if o.hasNow {
 		came = min(came, o.now)
 	}
-	return end >= add(came, o.maxAhead)
+	return end >= add(came, int64(o.opt.MaxAhead))
 }
 
 // enqueue puts it into its session and the session into the heap.
@@ -343,7 +321,7 @@ func (o *Order) Next() (Release, bool) {
 		return Release{}, false
 	}
 	if h := &o.heads[0]; !o.due(h) {
-		if o.maxBuffered <= 0 || o.held+o.more <= o.maxBuffered {
+		if o.opt.MaxBuffered <= 0 || o.held+o.more <= o.opt.MaxBuffered {
 			o.blocked = math.MaxInt64
 			if h.key < o.mark {
 				o.blocked = h.key
@@ -374,7 +352,7 @@ func (o *Order) due(h *head) bool {
 	if it.flags&(hasSeq|isDue|isDetached) != hasSeq || (h.s.hasSeq && it.seq <= add(h.s.lastSeq, 1)) {
 		return true
 	}
-	wait := o.skew
+	wait := int64(o.opt.MaxSkew)
 	switch first := !h.s.hasSeq; {
 	case first && it.seq <= 0: // nothing is before it
 		return true
@@ -415,12 +393,12 @@ func (o *Order) pop() Release {
 
 // release fills in the Release of it, which leaves session s under key.
 func (o *Order) release(r *Release, s *session, it *item, key int64) {
-	if !o.numbered && !o.partitions[it.partition].broker && s.followsGreater(it) {
+	if !o.opt.Numbered && !o.partitions[it.partition].broker && s.followsGreater(it) {
 		it.flags |= isDetached | isMisnumbered | isVague
 	}
-	r.Ref, r.Key, r.Partition, r.Own, r.Session = it.ref, key, int(it.partition), s.name, s.name
+	r.Ref, r.Key, r.Own, r.Session = it.ref, key, s.name, s.name
 	r.Late, r.Passed = it.flags&isLate != 0, it.flags&isPassed != 0
-	at, n := o.ticks.before(key, o.every)
+	at, n := o.ticks.before(key, int64(o.opt.Every))
 	if r.TickAt, r.Tick, r.Silent = at, n > 0, n > 1; r.Tick {
 		r.TickAt = o.proved(r.TickAt)
 		o.ticks.told = r.TickAt
@@ -510,7 +488,7 @@ func (o *Order) sequence(r *Release, s *session, it *item) {
 	case o.goesOn(s, it.seq):
 		r.Forgotten = true
 		o.counts.Forgotten++
-	case o.whole && !s.released && record.MissingBefore(it.seq) > 0:
+	case o.opt.Whole && !s.released && record.MissingBefore(it.seq) > 0:
 		o.gap(r, Gap{Session: s.name, From: record.SeqFirstMax, To: it.seq - 1, Sampled: o.counts.LeftOut > 0})
 	}
 }
@@ -522,7 +500,7 @@ func (o *Order) goesOn(s *session, seq int64) bool {
 	if s.hasSeq || !o.forgot.any {
 		return false
 	}
-	if o.whole && !s.released {
+	if o.opt.Whole && !s.released {
 		return seq > max(o.forgot.low, record.SeqFirstMax)
 	}
 	return seq > add(o.forgot.low, 1)

@@ -268,7 +268,7 @@ func (o *Order) pass(p *partition, arrival int64) int64 {
 
 // idle tells whether p has been silent for too long to be waited for.
 func (o *Order) idle(p *partition) bool {
-	return o.idleAfter > 0 && o.hasNow && !p.heard && sub(o.now, p.active) > o.idleAfter
+	return o.opt.IdleAfter > 0 && o.hasNow && !p.heard && sub(o.now, p.active) > int64(o.opt.IdleAfter)
 }
 
 // holds tells whether a partition that is waited for is Returned.
@@ -291,7 +291,7 @@ func (o *Order) settle() {
 	if o.stands = !o.flushed && o.holds(); o.stands {
 		return
 	}
-	o.holder, o.quiet = -1, math.MaxInt64
+	o.quiet = math.MaxInt64
 	least, mark := int64(math.MaxInt64), int64(math.MaxInt64)
 	for i := range o.partitions {
 		p := &o.partitions[i]
@@ -299,10 +299,7 @@ func (o *Order) settle() {
 			continue // skipped, see below
 		}
 		b := p.bound(o.delay)
-		if b < least {
-			o.holder, least = i, b
-		}
-		mark = min(mark, max(b, p.place))
+		least, mark = min(least, b), min(mark, max(b, p.place))
 		if !o.moved && p.caughtAt != none && p.caughtAt >= o.reachedAt {
 			b = max(b, sub(add(o.greatest, sub(p.caughtAt, o.reachedAt)), o.delay))
 		}
@@ -337,8 +334,8 @@ func (o *Order) givesUp(p *partition) bool {
 	case o.patience.wait == 0:
 		return true
 	}
-	return sub(sub(o.now, p.active), o.idleAfter) > o.maxTransaction &&
-		sub(o.watermark, p.bound(o.delay)) > o.maxTransaction
+	return sub(sub(o.now, p.active), int64(o.opt.IdleAfter)) > int64(o.opt.MaxTransaction) &&
+		sub(o.watermark, p.bound(o.delay)) > int64(o.opt.MaxTransaction)
 }
 
 // Watermark is the least end that may still arrive, in nanoseconds of the

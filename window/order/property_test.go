@@ -298,7 +298,7 @@ func TestNothingIsLost(t *testing.T) {
 			}
 			if rapid.Bool().Draw(t, "drain") {
 				c.drain(o)
-				if m := o.maxBuffered; m > 0 && o.held+o.more > m {
+				if m := o.opt.MaxBuffered; m > 0 && o.held+o.more > m {
 					t.Fatalf("%d are held, which count for %d more, of at most %d", o.held, o.more, m)
 				}
 			}

@@ -46,4 +46,4 @@ func (g *rig) Next() (out, bool) {
 }
 
 // isFull tells whether MaxBuffered records wait.
-func (o *Order) isFull() bool { return o.held+o.more >= o.maxBuffered }
+func (o *Order) isFull() bool { return o.held+o.more >= o.opt.MaxBuffered }

@@ -61,13 +61,13 @@ func (t *ticks) take() bool {
 // and the tick to be made if it says so. O(1).
 func (o *Order) Tick() (at int64, due bool) {
 	o.settle()
-	if o.every <= 0 || o.stands {
+	if o.opt.Every <= 0 || o.stands {
 		return 0, false
 	}
 	if !o.ticks.pending && !o.ticks.silent {
 		return o.resume()
 	}
-	end := o.ticks.end(o.every)
+	end := o.ticks.end(int64(o.opt.Every))
 	if max(o.mark, o.quiet) < end && !o.flushed || o.top() && o.heads[0].key < end {
 		return o.resume()
 	}

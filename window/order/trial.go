@@ -40,13 +40,13 @@ const endMost = math.MaxInt64 / 2
 // far tells whether an end is far ahead of partition p.
 func (o *Order) far(p *partition, end int64) bool {
 	base := max(p.greatest, p.observed)
-	if o.maxAhead <= 0 || base == none {
-		return o.maxAhead > 0
+	if o.opt.MaxAhead <= 0 || base == none {
+		return o.opt.MaxAhead > 0
 	}
 	if !o.moved && o.greatest != none {
 		base = max(base, add(o.greatest, sub(o.now, o.reachedAt))) // the stream's time
 	}
-	return end > add(base, o.maxAhead)
+	return end > add(base, int64(o.opt.MaxAhead))
 }
 
 // heed decides about what is on trial in p by what came after it. O(trialMost).
@@ -58,7 +58,7 @@ func (o *Order) heed(p *partition, session string, end int64) {
 		}
 		i := slices.IndexFunc(p.trial.ends, func(x probe) bool {
 			return x.session != session &&
-				end >= sub(x.end, o.maxAhead)
+				end >= sub(x.end, int64(o.opt.MaxAhead))
 		})
 		if i < 0 {
 			return
@@ -158,9 +158,9 @@ func (o *Order) leastOf(p *partition) int {
 // rests believes what is on trial in p, of which nothing more is there, if it has been the last for
 // long, or is all that there is.
 func (o *Order) rests(p *partition) {
-	for len(p.trial.ends) > 0 && (max(p.greatest, p.observed) == none || sub(o.now, p.trial.since) >= o.idleAfter) {
+	for len(p.trial.ends) > 0 && (max(p.greatest, p.observed) == none || sub(o.now, p.trial.since) >= int64(o.opt.IdleAfter)) {
 		i := o.leastOf(p)
-		if p.trial.ends[i].end > add(o.now, o.maxAhead) {
+		if p.trial.ends[i].end > add(o.now, int64(o.opt.MaxAhead)) {
 			return
 		}
 		o.believe(p, i)

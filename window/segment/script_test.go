@@ -104,7 +104,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 		if s.c.Seen("nobody") != math.MinInt64 {
 			s.out.WriteString("nobody was seen\n")
 		}
-		fmt.Fprintf(&s.out, "straddled: %d\n", s.c.Straddled())
+		fmt.Fprintf(&s.out, "straddled: %d\n", s.c.straddled)
 	default:
 		t.Fatalf("%s: no such command", d.Pos)
 	}

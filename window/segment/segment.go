@@ -104,7 +104,7 @@ type Cutter struct {
 	fences   fences
 	snaps    snapshots
 
-	straddled uint64
+	straddled uint64 // records of which Add said that they straddle a cut
 }
 
 // New makes a Cutter to which nothing has been added.
@@ -116,9 +116,6 @@ func New(opt Options) *Cutter {
 	c.snaps.init(c.opt)
 	return c
 }
-
-// Straddled counts the records of which Add said that they straddle a cut.
-func (c *Cutter) Straddled() uint64 { return c.straddled }
 
 // Seen is the greatest time at which a session did something, as far as it is followed;
 // math.MinInt64 otherwise.

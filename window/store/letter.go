@@ -2,8 +2,6 @@ package store
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
-	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/internal/wire"
@@ -48,40 +46,29 @@ func identify(l DeadLetter) identity {
 }
 
 func encodeLetter(id identity, l DeadLetter) []byte {
-	b := slices.Clone(id[:])
-	b = wire.AppendText(b, l.Reason)
-	b = wire.AppendText(b, l.Detail)
-	b = wire.AppendText(b, l.Pos.Source)
-	for _, n := range [...]int64{int64(l.Pos.Partition), l.Pos.Offset, l.Pos.Line, l.Time, int64(l.Size)} {
-		b = binary.AppendVarint(b, n)
-	}
-	kafka := byte(0)
-	if l.Pos.Kafka {
-		kafka = 1
-	}
-	return append(append(b, kafka), l.Value...)
+	var c wire.Coder
+	l.code(&c, &id)
+	return append(c.B, l.Value...)
 }
 
 // decodeLetter is the inverse of encodeLetter but for l.ID. It copies b.
 func decodeLetter(b []byte) (id identity, l DeadLetter, err error) {
-	if len(b) < len(id) {
+	c := wire.Reads(b)
+	if l.code(&c, &id); !c.OK() {
 		return id, l, errDamaged
 	}
-	b = b[copy(id[:], b):]
-	r := wire.NewReader(b)
-	l.Reason, l.Detail, l.Pos.Source = r.Text(), r.Text(), r.Text()
-	l.Pos.Partition, l.Pos.Offset, l.Pos.Line, l.Time, l.Size = int(r.Int()), r.Int(), r.Int(), r.Int(), int(r.Int())
-	l.Pos.Kafka = r.Byte() == 1
-	if !r.OK() {
-		return id, l, errDamaged
-	}
-	l.Value = append([]byte{}, r.Rest()...)
+	l.Value = append([]byte{}, c.Rest()...)
 	return id, l, nil
 }
 
-// Identity is the same for the same record set aside again for the same reason,
-// whenever that is. l is Fit.
-func (l DeadLetter) Identity() [16]byte { return identify(l) }
+func (l *DeadLetter) code(c *wire.Coder, id *identity) {
+	partition, size := int64(l.Pos.Partition), int64(l.Size)
+	c.Raw(id[:])
+	c.Texts(&l.Reason, &l.Detail, &l.Pos.Source)
+	c.Ints(&partition, &l.Pos.Offset, &l.Pos.Line, &l.Time, &size)
+	c.Flags(&l.Pos.Kafka)
+	l.Pos.Partition, l.Size = int(partition), int(size)
+}
 
 // Stored is the size of l as a store keeps it, which MaxDeadLetterBytes bounds in
 // sum. l is Fit.

@@ -19,9 +19,8 @@ import (
 
 // What an undo record says.
 const (
-	undoAbsent = 0
-	undoValue  = 1 // and the value follows
-	undoNew    = 2 // and names of keys follow
+	undoValue = 1 // and the value follows
+	undoNew   = 2 // and names of keys follow
 )
 
 // newMax is how many bytes such a list has at most, unless it has one name only: two fill a block of Badger's, which
@@ -331,8 +330,6 @@ func (s *Badger) takeBack(db string) error {
 // undo is what an undo record, that of a key, says.
 func undo(db, key string, value []byte) (changes []change, isList, ok bool) {
 	switch {
-	case len(value) == 1 && value[0] == undoAbsent:
-		return []change{{key: spillKey(db, key)}}, false, true
 	case len(value) > sealed && value[0] == undoValue:
 		return []change{{spillKey(db, key), slices.Clone(value[1:])}}, false, true
 	case len(value) > 1 && value[0] == undoNew:

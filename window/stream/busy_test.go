@@ -37,7 +37,7 @@ func TestBusyHistoryIsNotCopied(t *testing.T) {
 	if h.Floor() != 0 {
 		t.Errorf("%d records of %d entries are needed, but entry %d is the first", each*n, n, h.Floor())
 	}
-	checkpoint := h.Checkpoint()
+	checkpoint := checkpointOf(h)
 	if most := each * n * 8; len(checkpoint) > most {
 		t.Errorf("a checkpoint takes %d bytes, at most %d were to be", len(checkpoint), most)
 	}

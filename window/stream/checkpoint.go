@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -118,13 +117,6 @@ func (c Config) identity() string {
 		panic("stream: a Config can be marshalled: " + err.Error())
 	}
 	return string(b)
-}
-
-// Checkpoint is what WriteCheckpoint writes.
-func (h *History) Checkpoint() []byte {
-	var b bytes.Buffer
-	_, _ = h.WriteCheckpoint(&b) // a buffer takes all
-	return b.Bytes()
 }
 
 // counted counts what is written.

@@ -245,12 +245,12 @@ func TestWrongClocksAccuseNobody(t *testing.T) {
 			if rng.IntN(900) > 0 {
 				return
 			}
-			state := h.Checkpoint()
+			state := checkpointOf(h)
 			again, err := Restore(cfg, state, func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil })
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			if h = again; !bytes.Equal(state, h.Checkpoint()) {
+			if h = again; !bytes.Equal(state, checkpointOf(h)) {
 				t.Errorf("seed %d: what is restored has another checkpoint", seed)
 			}
 		})

@@ -155,12 +155,12 @@ func (f *files) take(t *testing.T, d *datadriven.TestData, b *strings.Builder) {
 	f.h.Take(e)
 	f.work(t, b)
 	fmt.Fprintf(b, "%d released, %d wait, all before %d came\n", f.h.Stats().Transactions, f.h.Waiting(), f.h.Mark())
-	state := f.h.Checkpoint()
+	state := checkpointOf(f.h)
 	h, err := Restore(f.cfg, state, func(n uint64) (*decode.Batch, error) { return f.entries[n-1].Batch, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(state, h.Checkpoint()) {
+	if !bytes.Equal(state, checkpointOf(h)) {
 		t.Errorf("%s: what is restored has another checkpoint", d.Pos)
 	}
 	f.h = h

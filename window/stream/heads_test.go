@@ -53,7 +53,7 @@ func TestHeadsAreRemembered(t *testing.T) {
 				}
 				for i, e := range entries {
 					if i == restart {
-						if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
+						if h, err = Restore(cfg, checkpointOf(h), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
 							t.Fatal(err)
 						}
 					}

@@ -53,7 +53,7 @@ func TestLeftOutComesAgainAfterRestart(t *testing.T) {
 				continue
 			}
 			var err error
-			if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
+			if h, err = Restore(cfg, checkpointOf(h), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -123,7 +123,7 @@ func nothingIsLeft(t *testing.T, slots []string, conflicts int, ends string) {
 				}
 				if restart == i {
 					var err error
-					if h, err = Restore(cfg, h.Checkpoint(), load); err != nil {
+					if h, err = Restore(cfg, checkpointOf(h), load); err != nil {
 						t.Fatal(err)
 					}
 				}

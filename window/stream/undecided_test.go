@@ -112,7 +112,7 @@ func stretched(t *testing.T, text string, level verdict.Level, last bool, restar
 		}
 		h.Found()
 		if i+1 == restart {
-			if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
+			if h, err = Restore(cfg, checkpointOf(h), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

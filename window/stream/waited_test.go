@@ -82,7 +82,7 @@ func restartedAfterEach(t *testing.T, cfg Config, txns []record.Transaction, end
 			h.Take(e)
 			run()
 			if i+1 == restart {
-				if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
+				if h, err = Restore(cfg, checkpointOf(h), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -129,7 +129,7 @@ func TestKnownKeysTakeRoomOfSegments(t *testing.T) {
 		}
 		if n == restarted {
 			room := h.segs.room(cfg.WithDefaults().Segment)
-			r, err := Restore(cfg, h.Checkpoint(), func(entry uint64) (*decode.Batch, error) { return entries[entry-1].Batch, nil })
+			r, err := Restore(cfg, checkpointOf(h), func(entry uint64) (*decode.Batch, error) { return entries[entry-1].Batch, nil })
 			if err != nil {
 				t.Fatal(err)
 			}

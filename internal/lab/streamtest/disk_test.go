@@ -114,7 +114,7 @@ func (d *disk) work() {
 }
 
 func (d *disk) save() {
-	if err := d.st.Commit(d.b.Context(), store.Commit{Checkpoints: map[string][]byte{"default": d.h.Checkpoint()}}); err != nil {
+	if err := d.st.Commit(d.b.Context(), store.Commit{Checkpoints: map[string][]byte{"default": checkpointOf(d.h)}}); err != nil {
 		d.b.Fatal(err)
 	}
 	if d.saves++; d.saves%4 == 0 {

@@ -223,7 +223,7 @@ func (in *intake) read() (out *outcome, got []record.Transaction, err error) {
 		if rng.IntN(3) == 0 {
 			durable = kept.clone()
 			if rng.IntN(2) == 0 {
-				checkpoints = append(checkpoints, saved{h.Checkpoint(), h.Next(), h.Floor(), maps.Clone(in.disk)})
+				checkpoints = append(checkpoints, saved{checkpointOf(h), h.Next(), h.Floor(), maps.Clone(in.disk)})
 			}
 		}
 		if rng.IntN(100) >= in.kill {

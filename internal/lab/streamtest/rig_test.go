@@ -1,6 +1,7 @@
 package streamtest
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -266,7 +267,7 @@ func (r *run) play() (out *outcome, err error) {
 			continue
 		}
 		if rng.IntN(2) == 0 {
-			checkpoints = append(checkpoints, saved{h.Checkpoint(), h.Next(), h.Floor(), maps.Clone(r.disk)})
+			checkpoints = append(checkpoints, saved{checkpointOf(h), h.Next(), h.Floor(), maps.Clone(r.disk)})
 		}
 		if rng.IntN(2) == 0 || len(checkpoints) == 0 {
 			continue
@@ -407,4 +408,11 @@ func (t *topic) config() stream.Config {
 		c.Spacing = 1 << 20
 	}
 	return c
+}
+
+// checkpointOf is what h writes.
+func checkpointOf(h *stream.History) []byte {
+	var b bytes.Buffer
+	_, _ = h.WriteCheckpoint(&b) // a buffer takes all
+	return b.Bytes()
 }
