@@ -31,7 +31,8 @@ type partition struct {
 	anchor   int64 // when what greatest comes from arrived
 	observed int64 // the greatest end of other histories
 	// caughtUp is the bound that the latest CaughtUp proved, caughtAt its time of
-	// day; before the first, where the watermark was when the partition became known.
+	// day; before the first, where the watermark was when the partition became known. While it is returned caughtAt is
+	// when all was Returned last.
 	caughtUp int64
 	caughtAt int64
 	ended    int64 // the same by the time of patience
@@ -164,8 +165,10 @@ func (o *Order) advance(now int64) (away int64) {
 	}
 	for i := range o.partitions {
 		p := &o.partitions[i]
-		p.caughtAt = add(p.caughtAt, away)
-		if p.heard || p.returned && o.returned {
+		if p.caughtAt = add(p.caughtAt, away); p.returned && o.returned {
+			p.caughtAt = now
+		}
+		if p.heard {
 			p.heard, p.active = false, now
 		} else {
 			p.active = add(p.active, away)
@@ -215,6 +218,9 @@ func (o *Order) Returned(lately bool) { o.returned = lately }
 func (o *Order) hear(p *partition) {
 	if p.heard && p.returned == o.returned {
 		return
+	}
+	if p.returned != o.returned {
+		p.caughtAt = none
 	}
 	if o.returned {
 		p.caughtUp = p.bound(o.delay)
@@ -266,9 +272,17 @@ func (o *Order) pass(p *partition, arrival int64) int64 {
 	return at
 }
 
+// silent is for how long there has been no news of p, but while all was Returned.
+func (o *Order) silent(p *partition) int64 {
+	if p.returned {
+		return sub(o.now, max(p.active, p.caughtAt))
+	}
+	return sub(o.now, p.active)
+}
+
 // idle tells whether p has been silent for too long to be waited for.
 func (o *Order) idle(p *partition) bool {
-	return o.opt.IdleAfter > 0 && o.hasNow && !p.heard && sub(o.now, p.active) > int64(o.opt.IdleAfter)
+	return o.opt.IdleAfter > 0 && o.hasNow && !p.heard && o.silent(p) > int64(o.opt.IdleAfter)
 }
 
 // holds tells whether a partition that is waited for is Returned.
@@ -334,7 +348,7 @@ func (o *Order) givesUp(p *partition) bool {
 	case o.patience.wait == 0:
 		return true
 	}
-	return sub(sub(o.now, p.active), int64(o.opt.IdleAfter)) > int64(o.opt.MaxTransaction) &&
+	return sub(o.silent(p), int64(o.opt.IdleAfter)) > int64(o.opt.MaxTransaction) &&
 		sub(o.watermark, p.bound(o.delay)) > int64(o.opt.MaxTransaction)
 }
 

@@ -179,8 +179,9 @@ func (in *ingest) run(reading context.Context) error {
 			err = in.write(work)
 		case <-tick.C:
 			in.wakes(in.now())
-			// That time passes says nothing of an input that is read to its end.
-			if now := in.now(); !(in.untilEnd && in.origin != "") && now.Sub(last) >= in.idle() && in.listened() {
+			// That time passes says nothing of an input that is read to its end, nor while reading pauses: what is read then
+			// says what was so before.
+			if now := in.now(); next != nil && !(in.untilEnd && in.origin != "") && now.Sub(last) >= in.idle() && in.listened() {
 				last = now
 				in.take(nil, now)
 				err = in.write(work)
