@@ -83,6 +83,7 @@ type Recorder struct {
 
 	recorded, dropped atomic.Int64
 	latest            atomic.Int64 // the latest time given out
+	held              sync.Pool    // of *Transaction that were held and are out
 	over              chan struct{}
 	stop              context.CancelFunc
 }
@@ -343,6 +344,7 @@ func (s *Session) Lose() {
 type Transaction struct {
 	recorder *Recorder
 	record   record.Transaction
+	out      func() // of one that is held
 }
 
 // ID names the transaction in its history.
@@ -398,11 +400,17 @@ const HeldMax = time.Second
 // called. Where that is later than HeldMax, it says that the transaction took longer than it did: less is known of
 // what came after it, and nothing wrong.
 func (t *Transaction) Hold(outcome record.Status) (out func()) {
-	r, held := t.recorder, t.record
-	held.Status, held.End = outcome, r.Now()
-	t.record.Ops = make([]record.Op, 0, len(held.Ops)) // the next one's are others
-	return func() {
-		held.End = max(held.End, r.Now()-int64(HeldMax))
-		r.take(func(b []byte) []byte { return codec.AppendJSON(b, &held) })
+	r := t.recorder
+	held, _ := r.held.Get().(*Transaction)
+	if held == nil {
+		held = &Transaction{recorder: r}
+		held.out = func() {
+			held.record.End = max(held.record.End, r.Now()-int64(HeldMax))
+			r.take(func(b []byte) []byte { return codec.AppendJSON(b, &held.record) })
+			r.held.Put(held)
+		}
 	}
+	t.record.Status, t.record.End = outcome, r.Now()
+	held.record, t.record.Ops = t.record, held.record.Ops[:0] // the next one's are others
+	return held.out
 }

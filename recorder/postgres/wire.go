@@ -212,6 +212,8 @@ func (c *Connection) startup(body []byte) bool {
 	return true
 }
 
+var tooLong = &sql.Plan{Verb: sql.Anything, Text: "(a statement of more than 1 MiB)"}
+
 func (c *Connection) clientMessage(kind byte, body []byte) bool {
 	if c.starting {
 		c.starting = false
@@ -224,7 +226,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 	a := answer{kind: kind, sent: c.heard}
 	switch kind {
 	case 'Q':
-		plans, literals := []*sql.Plan{{Verb: sql.Anything, Text: "(a statement of more than 1 MiB)"}}, []sql.Token(nil)
+		plans, literals := []*sql.Plan{tooLong}, []sql.Token(nil)
 		if body != nil {
 			var m pgproto3.Query
 			if m.Decode(body) != nil {
@@ -241,7 +243,7 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 		c.sync()
 	case 'P':
 		var m pgproto3.Parse
-		s := &statement{plan: &sql.Plan{Verb: sql.Anything, Text: "(a statement of more than 1 MiB)"}}
+		s := &statement{plan: tooLong}
 		if body != nil {
 			if m.Decode(body) != nil {
 				return false
