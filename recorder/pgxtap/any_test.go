@@ -91,7 +91,7 @@ func portal(ctx context.Context, c *pgx.Conn, rows uint32, text string) (ok bool
 }
 
 // work runs transactions of any statements on one connection after the other, some of which break.
-func work(t *testing.T, rng *rand.Rand, connect func(pgx.QueryExecMode) *pgx.Conn, transactions int) {
+func work(t *testing.T, rng *rand.Rand, isolation pgx.TxIsoLevel, connect func(pgx.QueryExecMode) *pgx.Conn, transactions int) {
 	ctx := t.Context()
 	modes := []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec}
 	c := connect(modes[rng.IntN(len(modes))])
@@ -103,7 +103,7 @@ func work(t *testing.T, rng *rand.Rand, connect func(pgx.QueryExecMode) *pgx.Con
 			continue
 		case 1: // a pipeline
 			b := &pgx.Batch{}
-			b.Queue("begin isolation level serializable")
+			b.Queue("begin isolation level " + string(isolation))
 			for range 1 + rng.IntN(3) {
 				b.Queue(statement(rng, table))
 			}
@@ -124,7 +124,7 @@ func work(t *testing.T, rng *rand.Rand, connect func(pgx.QueryExecMode) *pgx.Con
 			_ = p.Close()
 			continue
 		}
-		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable})
+		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: isolation})
 		if err != nil {
 			t.Error(err)
 			return
@@ -186,16 +186,18 @@ func work(t *testing.T, rng *rand.Rand, connect func(pgx.QueryExecMode) *pgx.Con
 	c.Close(context.Background())
 }
 
-// Whatever statements there are, a PostgreSQL that is serializable is not called anything else, and who is read from is recorded
-// before, so that neither it is of an application that was killed.
+// Whatever statements there are, a PostgreSQL that keeps its isolation level is not called anything else, and who is read from
+// is recorded before, so that neither it is of an application that was killed.
 func TestAnyStatements(t *testing.T) {
 	url, do := server(t)
-	do("alter system set default_transaction_isolation = serializable", "select pg_reload_conf()")
 	for i := range 12 {
 		do(fmt.Sprintf("create table t%d (id int primary key, n int default 2, s text, d date)", i))
 	}
-	for i := range race.Few(1, 20) {
+	for i := range race.Few(3, 21) {
 		seed := *seeds.First + uint64(i)
+		isolation := []pgx.TxIsoLevel{pgx.Serializable, pgx.RepeatableRead, pgx.ReadCommitted}[i%3]
+		level := []verdict.Level{verdict.SER, verdict.SI, verdict.RC}[i%3]
+		url := url + "&default_transaction_isolation=" + strings.ReplaceAll(string(isolation), " ", "%20")
 		do("truncate t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11")
 		for i := range 12 {
 			do(fmt.Sprintf("insert into t%d select i, i from generate_series(0, 2) i", i))
@@ -203,7 +205,7 @@ func TestAnyStatements(t *testing.T) {
 		lines, capture := listen(t, url, postgres.Options{Complete: true}, func(connect func(pgx.QueryExecMode) *pgx.Conn) {
 			var wg sync.WaitGroup
 			for client := range 6 {
-				wg.Go(func() { work(t, rand.New(rand.NewPCG(seed, uint64(client))), connect, 100) })
+				wg.Go(func() { work(t, rand.New(rand.NewPCG(seed, uint64(client))), isolation, connect, 100) })
 			}
 			wg.Wait()
 		})
@@ -214,8 +216,8 @@ func TestAnyStatements(t *testing.T) {
 		if capture.Blind() || reads < 100 {
 			t.Errorf("seed %d: %d reads, unclear: %v", seed, reads, capture.Unclear())
 		}
-		if r := judged(t, lines, verdict.SER); r.Verdict != verdict.Satisfied.String() {
-			t.Errorf("seed %d: %s, unclear %v\n%+v", seed, r.Verdict, capture.Unclear(), r.Anomalies)
+		if r := judged(t, lines, level); r.Verdict != verdict.Satisfied.String() {
+			t.Errorf("seed %d, %s: %s, unclear %v\n%+v", seed, isolation, r.Verdict, capture.Unclear(), r.Anomalies)
 		}
 		writers, last, of := map[record.Cell][]int{}, make([]int, len(lines)), map[string]int{} // last: of the session, or itself
 		for i, l := range lines {
