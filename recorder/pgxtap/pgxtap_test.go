@@ -3,6 +3,7 @@ package pgxtap_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -112,10 +114,10 @@ func listen(t *testing.T, url string, o postgres.Options, f func(connect func(pg
 	return lines, tap.Capture
 }
 
-func exec(t *testing.T, c *pgx.Conn, sql string, args ...any) {
+func exec(t *testing.T, c *pgx.Conn, text string, args ...any) {
 	t.Helper()
-	if _, err := c.Exec(t.Context(), sql, args...); err != nil {
-		t.Fatalf("%s: %v", sql, err)
+	if _, err := c.Exec(t.Context(), text, args...); err != nil {
+		t.Fatalf("%s: %v", text, err)
 	}
 }
 
@@ -359,6 +361,33 @@ func TestStatements(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An application that uses pgx under database/sql.
+func TestDatabaseSQL(t *testing.T) {
+	t.Parallel()
+	url, do := server(t)
+	do("create table a (id int primary key, n int)", "insert into a values (1, 5)")
+	var got []string
+	lines, _ := listen(t, url, postgres.Options{Complete: true}, func(connect func(pgx.QueryExecMode) *pgx.Conn) {
+		db := stdlib.OpenDB(*connect(pgx.QueryExecModeCacheStatement).Config())
+		defer db.Close()
+		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelSerializable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		err = tx.QueryRow("select n from a where id = $1", 1).Scan(&n)
+		if _, again := tx.Exec("update a set n = $1 where id = $2", n+1, 1); errors.Join(err, again, tx.Commit()) != nil {
+			t.Error(err, again)
+		}
+	})
+	for _, l := range lines {
+		got = append(got, l.text)
+	}
+	if diff := cmp.Diff([]string{`initial [["w","a:1.n",5]]`, `committed [["r","a:1.n",5],["w","a:1.n",6]]`}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
