@@ -223,6 +223,38 @@ func (e *Engine) writerShown(id verdict.TxnID, k version.Key, wrote map[verdict.
 	return true
 }
 
+// Undecided is the first transaction, in the order of Step, of which something is not decided that those decide who may
+// still come, or that none comes: whom a read is from, say; or of which something was found that the next Tick tells.
+// NoTxn if there is none. O(what waits).
+func (e *Engine) Undecided() verdict.TxnID {
+	least := ordinal(none)
+	for _, w := range e.r.waiting {
+		if w.index < least && !e.h.saysNothing(w.cell) && e.h.waits(w.cell, w.index) {
+			least = w.index
+		}
+	}
+	for _, w := range e.r.unanchored {
+		least = min(least, w.index)
+	}
+	reads := [][]pendingRead{e.r.atClose, e.r.doubtful}
+	if e.weak != nil {
+		reads = append(reads, e.weak.repeats, e.weak.choices)
+	}
+	for index := range e.h.undecided(reads...) {
+		least = min(least, index)
+	}
+	first := verdict.NoTxn
+	if least != none {
+		first = e.h.txns.At(least).id
+	}
+	for _, v := range e.out.told {
+		for _, t := range v.Evidence {
+			first = min(first, t)
+		}
+	}
+	return first
+}
+
 // Waiting are the reads whose writer has not come, by transaction, in the order
 // of Step, and for each the keys; and the aborted transactions that wrote what is
 // read, with the keys among Writes: whether it was their value is not known before

@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -297,21 +298,30 @@ func before(at, much int64) int64 {
 
 func (h *history) txnOf(s version.Slot) verdict.TxnID { return h.txns.At(h.slotTx[s]).id }
 
-// pending is how many of some reads, and suspects, are not decided as yet. What is not known when no writer can come any
-// more is open for good, though the input's end may decide it: a monitor's has none.
+// undecided are the transactions of some reads, and of suspects, that are not decided as yet. What is not known when no
+// writer can come any more is open for good, though the input's end may decide it: a monitor's has none.
+func (h *history) undecided(reads ...[]pendingRead) iter.Seq[ordinal] {
+	return func(yield func(ordinal) bool) {
+		for _, of := range reads {
+			for _, r := range of {
+				if !h.closed && h.deadline(r.index) >= h.watermark && !yield(r.index) {
+					return
+				}
+			}
+		}
+		for _, s := range h.suspects {
+			i := h.indexOf[s.v.Txns[0]]
+			if !h.closed && i != none && h.deadline(i) >= h.watermark && !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// pending is how many they are.
 func (h *history) pending(reads ...[]pendingRead) (n int) {
-	if h.closed {
-		return 0
-	}
-	for _, r := range slices.Concat(reads...) {
-		if h.deadline(r.index) >= h.watermark {
-			n++
-		}
-	}
-	for _, s := range h.suspects {
-		if i := h.indexOf[s.v.Txns[0]]; i != none && h.deadline(i) >= h.watermark {
-			n++
-		}
+	for range h.undecided(reads...) {
+		n++
 	}
 	return n
 }

@@ -165,7 +165,7 @@ type History struct {
 	// Coverage is complete while every write since the initial state is known to be
 	// seen, else partial.
 	Coverage string `json:"coverage"`
-	// Since and Until bound, by the records' own clock, what has been judged.
+	// Since and Until bound, by the records' own clock, what has been judged: nothing of it changes by what is still to come.
 	Since int64 `json:"since"`
 	Until int64 `json:"until"`
 	// Newest is the newest record's time; Lag how far judging is behind it.
@@ -185,10 +185,13 @@ type History struct {
 	// Losses count what was missing or given up, by why, since the history began.
 	Losses []Reason `json:"losses"`
 
-	Transactions int64 `json:"transactions"` // put in order and judged
-	Waiting      int64 `json:"waiting"`      // until they are in order
-	Queued       int64 `json:"queued"`       // records that wait for the history
-	Segments     int64 `json:"segments"`     // that have been closed
+	Transactions int64 `json:"transactions"` // put in order and looked at
+	// Undecided is how many of these, the last ones, are not judged: a read of the first of them waits for who may still
+	// have written what it returned, until eight records are from window.max_transaction later.
+	Undecided    int64 `json:"undecided"`
+	Waiting      int64 `json:"waiting"`  // until they are in order
+	Queued       int64 `json:"queued"`   // records that wait for the history
+	Segments     int64 `json:"segments"` // that have been closed
 	FrontierKeys int64 `json:"frontier_keys"`
 	SampledOneIn int64 `json:"sampled_one_in"` // 1: every session is taken
 }

@@ -623,8 +623,12 @@ func (h *History) OrderCounts() order.Counts { return h.order.Counts() }
 // Stats are the totals.
 func (h *History) Stats() Stats { return h.segs.stats }
 
-// Standing is what is known so far. Stretches are the parts of the stream, oldest first, and how complete they are: at
-// most StretchesMost, the last of which is open before Close; they say of all released transactions what Stats counts.
+// Decided is how far nothing changes by what is still to come, but for what comes late: how many of the transactions
+// that Stats counts, at least, and before which time; math.MaxInt64: all are.
+func (h *History) Decided() (transactions uint64, before int64) { return h.segs.decided() }
+
+// Standing is what is known so far. Stretches are the parts of the stream before what Decided says, oldest first, and how
+// complete they are: at most StretchesMost, the last of which is open before Close.
 // Work is that of the segment's engine, over all levels. Linear in what was found in the segment.
 func (h *History) Standing() (stretches []Stretch, work verdict.Stats) {
 	results := h.segs.engine.Results()
@@ -637,7 +641,8 @@ func (h *History) Standing() (stretches []Stretch, work verdict.Stats) {
 		work.Conflicts += r.Stats.Conflicts
 		work.Inferred += r.Stats.Inferred
 	}
-	return h.segs.whole.all(unjudged(results, true)), work
+	_, before := h.segs.decided()
+	return h.segs.whole.all(before, unjudged(results, true)), work
 }
 
 // Mini tells whether the transactions of the segment are mini-transactions; see
@@ -665,6 +670,7 @@ func (h *History) Close() []verdict.Result {
 	results := h.segs.engine.Close()
 	h.segs.tell(h.segs.engine.Found().Violations)
 	results = h.segs.closePredicates(results)
+	h.segs.looked = len(h.segs.fed)
 	h.segs.whole.ended(unjudged(results, false))
 	return h.segs.results(results)
 }

@@ -457,6 +457,34 @@ func (s *segments) decidedBefore() int64 {
 	return before(before(min(watermark, s.reached()), int64(s.cfg.MaxTransaction)), int64(s.cfg.MaxSkew))
 }
 
+// decided is how far nothing changes by what is still to come: how many of the transactions that were released, at
+// least, and before which time. O(fed, and what waits).
+func (s *segments) decided() (n uint64, before int64) {
+	i := s.begun
+	if n := len(s.ticks); n > 0 {
+		i = s.ticks[n-1].after
+	}
+	if t := s.engine.Undecided(); t != verdict.NoTxn {
+		i = min(i, int(t)-len(s.seeds))
+	}
+	if s.hasPredicates() {
+		i = min(i, s.looked)
+	}
+	n, before = s.stats.Transactions, math.MaxInt64
+	for _, f := range s.fed[max(i, 0):] {
+		if f.flags&base == 0 {
+			n, before = n-1, min(before, f.at)
+		}
+	}
+	if i < 0 { // it lies before the overlap, in a stretch that has ended
+		before = min(before, s.seeds[i+len(s.seeds)].End)
+		if k := slices.IndexFunc(s.whole.Done, func(x Stretch) bool { return x.End >= before }); k >= 0 {
+			n = min(n, s.whole.Done[k].From)
+		}
+	}
+	return n, before
+}
+
 // weightFrom is for how many records those count that there are from one of fed on.
 func (s *segments) weightFrom(i int) (n int) {
 	for _, f := range s.fed[i:] {

@@ -289,14 +289,22 @@ func (s *stretches) ended(more Whys) {
 	s.Now = Stretch{From: x.To, To: x.To, Begin: math.MaxInt64, End: noTime, Cut: x.Cut, ByClock: x.ByClock}
 }
 
-// all are the stretches, the one that has not ended last; more is what is known to be missing of that.
-func (s *stretches) all(more Whys) []Stretch {
+// all are the stretches as far as they lie before a time, the one that has not ended last; more is what is known to be
+// missing of that, or of reads of the others that waited when these ended.
+func (s *stretches) all(before int64, more Whys) []Stretch {
 	out := slices.Clone(s.Done)
 	if s.Now.To > s.Now.From {
 		x := s.Now
 		x.Open = true
 		x.Partial |= more | s.lostUntil(math.MaxInt64)
 		out = append(out, x)
+	}
+	out = slices.DeleteFunc(out, func(x Stretch) bool { return x.Begin >= before })
+	for i := range out {
+		out[i].End = min(out[i].End, before-1)
+	}
+	if n := len(out); n > 0 {
+		out[n-1].Partial |= more
 	}
 	return out
 }

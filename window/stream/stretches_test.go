@@ -46,7 +46,7 @@ func TestStretches(t *testing.T) {
 	}{
 		{20, 1 << LostGap}, {30, WhyStraddling}, {40, 1<<LostSample | WhyLimit | WhyStraddling}, {51, 1<<LostSample | WhyLimit | WhyUndecided},
 	}
-	all := s.all(0)
+	all := s.all(math.MaxInt64, 0)
 	for i, x := range all {
 		if i < len(want) && (x.To != want[i].to || x.Partial != want[i].why) {
 			t.Errorf("stretch %d ends at %d, %v; want %d, %v", i, x.To, x.Partial.Names(), want[i].to, want[i].why.Names())
@@ -76,11 +76,11 @@ func TestWithheldStretches(t *testing.T) {
 	check := func(want ...Whys) {
 		t.Helper()
 		var got []Whys
-		for _, x := range s.all(0) {
+		for _, x := range s.all(math.MaxInt64, 0) {
 			got = append(got, x.Partial)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%v, want %v: %+v", got, want, s.all(0))
+			t.Errorf("%v, want %v: %+v", got, want, s.all(math.MaxInt64, 0))
 		}
 	}
 	check(1<<LostGap, WhyForgotten, 0)
@@ -99,7 +99,7 @@ func TestStretchesAreBounded(t *testing.T) {
 		}
 		s.cut(segment.Cut{From: n + 1, Kind: segment.Fence, Complete: true}, int64(n), math.MaxInt64, 0)
 	}
-	all := s.all(0)
+	all := s.all(math.MaxInt64, 0)
 	if len(all) > StretchesMost || all[0].From != 0 || all[len(all)-1].To != 1000 {
 		t.Fatalf("%d stretches, %+v", len(all), all)
 	}

@@ -119,7 +119,8 @@ function verdict(st) {
   const health = st.health.startsWith('holds') && st.waits.length ? 'not-judged' : st.health;
   const last = Math.max(0, ...levels.map(l => l.last ?? 0));
   const since = quiet(Math.max(0, ...st.histories.map(x => x.last_record)));
-  const judged = st.histories.reduce((n, x) => n + x.transactions, 0);
+  const judged = st.histories.reduce((n, x) => n + x.transactions - x.undecided, 0);
+  const open = st.histories.reduce((n, x) => n + x.undecided, 0);
   const until = Math.min(...st.histories.map(x => x.until).filter(x => x));
   const all = h('a', { href: '#/alerts' }, 'All alerts');
   let heading, text;
@@ -143,7 +144,7 @@ function verdict(st) {
     text = [`Nothing was found in the ${plural(judged, 'transaction')} that are judged`, Number.isFinite(until) && [', up to ', time(until, { relative: false })], '; what clients see now is not checked.'];
   } else {
     heading = 'Nothing has been judged yet';
-    text = [st.waits.length ? 'The monitor waits:' : ['The monitor reads since ', time(st.started), '; the first records are judged as soon as they are in order.']];
+    text = [st.waits.length ? 'The monitor waits:' : ['The monitor reads since ', time(st.started), '; the first records are judged as soon as they are in order', open > 0 && [', and what they read can be of nobody who is still to come: ', waits(open)], '.']];
   }
   const late = Math.max(0, ...st.histories.map(x => x.behind_seconds));
   return h('section', { id: 'verdict', class: 'verdict', 'data-health': health, 'aria-labelledby': 'verdict-h' },
@@ -152,9 +153,12 @@ function verdict(st) {
       h('h1', { id: 'verdict-h', tabindex: '-1' }, heading),
       h('p', null, text),
       late > 5 && h('p', null, h('strong', null, `This is ${duration(late)} old: `), 'records come faster than they are judged, and what they show is not in it yet.'),
-      since > 0 && (health !== 'not-judged' || judged > 0) && h('p', null, h('strong', null, 'No record has come since ', time(since)), '. What happens meanwhile is not judged.'),
+      since > 0 && (health !== 'not-judged' || judged > 0) && h('p', null, h('strong', null, 'No record has come since ', time(since)), '. What happens meanwhile is not judged', open > 0 && [', and until some come ', waits(open)], '.'),
       st.waits.length > 0 && h('ul', { class: 'waits' }, st.waits.map(w => h('li', null, safe(w))))));
 }
+
+// waits says how many transactions more records decide.
+const waits = n => `${plural(n, 'transaction')} ${n === 1 ? 'waits' : 'wait'} for later ones`;
 
 function conditions(st) {
   if (!st.operational.length) return h('section', { id: 'conditions', hidden: true });
@@ -195,7 +199,8 @@ function history(x) {
   const since = quiet(x.last_record);
   return h('article', { class: 'card history', 'data-health': x.health },
     h('header', null, h('h3', null, h('bdi', null, safe(x.db))),
-      h('span', { class: 'faint' }, `${count(x.transactions)} transactions judged`, x.until ? [', up to ', clock(x.until)] : '', since > 0 && ['; the last record came ', time(since, { absolute: false })])),
+      h('span', { class: 'faint' }, `${count(x.transactions - x.undecided)} transactions judged`, x.until && x.transactions > x.undecided ? [', up to ', clock(x.until)] : '',
+        x.undecided > 0 && h('span', { title: 'They, or some before them, read what somebody may still have written whose record is to come. That is over when some records (eight) are from window.max_transaction later.' }, `; ${waits(x.undecided)}`), since > 0 && ['; the last record came ', time(since, { absolute: false })])),
     h('ul', { class: 'levels' }, x.levels.map(l => level(x, l))),
     strip(x),
     h('details', { 'data-key': `engine ${x.db}` }, h('summary', null, 'The engine’s insides'), h('dl', { class: 'facts' },

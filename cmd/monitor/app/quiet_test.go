@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
@@ -177,5 +180,45 @@ func TestSilentPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it is found", func() bool { return len(st.ids()) == 1 })
+	r.stop(t)
+}
+
+// TestReadsThatWait: nothing holds that rests on reads of what somebody may still have written, in silence either. When it
+// is known that nobody has, what they show is told.
+func TestReadsThatWait(t *testing.T) {
+	t.Parallel()
+	c, st := testConfig(nil), newMemStore()
+	c.Source, c.Initial, c.Coverage = config.Source{Stdin: &config.Stdin{}}, record.InitialAbsent, record.CoverageComplete
+	c.HTTP.Listen = "127.0.0.1:0"
+	in, feed := io.Pipe()
+	defer feed.Close()
+	r := start(t, c, st, false, func(a *App) { a.stdin = in })
+	at, seqs := time.Now().UnixNano(), map[string]int64{}
+	write := func(after time.Duration, session string, read, wrote record.Value, key string) {
+		x := record.Transaction{DB: "shop", Session: session, Seq: seqs[session], HasSeq: true, HasTimes: true,
+			Start: at + int64(after), End: at + int64(after) + 5e6, ID: fmt.Sprint(session, seqs[session]),
+			Ops: []record.Op{{Kind: record.Read, Key: key, Value: read}, {Kind: record.Write, Key: key, Value: wrote}}}
+		seqs[session]++
+		if _, err := feed.Write(append(codec.AppendJSON(nil, &x), '\n')); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shop := func() (h page.History) {
+		if all := call[page.Status](t, r, "GET", "status", "", 200).Histories; len(all) == 1 {
+			h = all[0]
+		}
+		return h
+	}
+	null := record.Value{Kind: record.KindNull}
+	write(0, "a", null, record.Int(1), "x")
+	write(time.Millisecond, "b", null, record.Int(2), "x")
+	eventually(t, "two wait", func() bool { return shop().Undecided == 2 })
+	if h := shop(); h.Health != life.NotJudged || h.Levels[0].Judged.Transactions > 0 || len(h.Stretches) > 0 {
+		t.Errorf("nobody may come any more: %+v", h)
+	}
+	for i, before := range []record.Value{null, record.Int(0), record.Int(1), record.Int(2), record.Int(3), record.Int(4), record.Int(5), record.Int(6)} {
+		write(2*c.Window.MaxTransaction+time.Duration(i)*time.Second, "c", before, record.Int(int64(i)), "y")
+	}
+	eventually(t, "it is told", func() bool { return len(st.ids()) == 1 && shop().Health == life.Broken })
 	r.stop(t)
 }

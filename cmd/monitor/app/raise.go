@@ -186,12 +186,20 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	return nil
 }
 
-// place is how far the history is judged.
+// place is how far the history is judged, but for what waits; see judged.
 func (w *worker) place() alerts.Place {
 	at := alerts.Place{History: w.born, Transactions: int64(w.history.Stats().Transactions), Time: w.lastRecord}
 	if newest := w.history.Newest(); newest != math.MinInt64 {
 		at.Time = min(newest, w.history.Mark())
 	}
+	return at
+}
+
+// judged is how far nothing changes by what is still to come.
+func (w *worker) judged() alerts.Place {
+	at := w.place()
+	n, before := w.history.Decided()
+	at.Transactions, at.Time = min(at.Transactions, int64(n)), min(at.Time, before)
 	return at
 }
 

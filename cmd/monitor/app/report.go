@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
@@ -76,6 +77,7 @@ func (w *worker) end(ctx context.Context) error {
 	}
 	r, err := w.verdicts(ctx, results)
 	w.report = &r
+	w.publish(time.Now(), true)
 	return err
 }
 

@@ -85,6 +85,7 @@ type historyView struct {
 	lastRecord      int64 // by the monitor's clock
 	lag             time.Duration
 	waiting, queued int
+	undecided       int64 // of Stats.Transactions, how many what is still to come may decide
 	stats           stream.Stats
 	leftOut         int64
 	stretches       []stream.Stretch
@@ -115,7 +116,9 @@ func (w *worker) publish(now time.Time, must bool) {
 	records += left
 	kept := w.history.Frontier()
 	stretches, work := w.history.Standing()
-	v := &historyView{newest: w.history.Newest(), lastRecord: w.lastRecord,
+	judged := w.judged()
+	v := &historyView{undecided: int64(w.history.Stats().Transactions) - judged.Transactions,
+		newest: w.history.Newest(), lastRecord: w.lastRecord,
 		lag: time.Duration(w.lag.Load()), waiting: w.history.Waiting(), queued: records,
 		stats: w.history.Stats(), leftOut: w.history.OrderCounts().LeftOut, stretches: stretches,
 		complete: w.history.Complete(), frontier: kept.Keys + kept.OnDisk,
@@ -124,7 +127,7 @@ func (w *worker) publish(now time.Time, must bool) {
 	if through := must && w.history.Next() > w.replayed; w.replays() && !through {
 		return // the run before was further
 	}
-	p := &life.Progress{DB: w.db, Place: w.place(), LastRecord: w.lastRecord}
+	p := &life.Progress{DB: w.db, Place: judged, LastRecord: w.lastRecord}
 	if len(v.stretches) > 0 {
 		p.From = v.stretches[0].Begin
 	}
@@ -354,7 +357,7 @@ func (s *status) history(db string, groups *life.Snapshot, idle bool, now int64)
 		Lag: max(0, v.lag.Seconds()), Behind: v.behind(time.Unix(0, now)), LastRecord: v.lastRecord,
 		Stretches: shownStretches(v.stretches, judge.Read(s.cfg.Levels, s.cfg.Clock)), Broken: groups.Spans(db),
 		Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
-		Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample,
+		Undecided: v.undecided, Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample,
 		Newest: moment(v.newest)}
 	if v.complete {
 		h.Coverage = record.CoverageComplete.String()
@@ -425,10 +428,9 @@ func levelStatus(groups *life.Snapshot, db, level string, idle bool, now int64) 
 	}
 	switch out.Complete {
 	case life.Complete:
-		out.Why = "every violation among the records that came is found, the last of them when some records (eight) are from " +
-			"window.max_transaction later, as reads of what anybody may write wait for that long: while fewer come they wait on"
+		out.Why = "every violation among the transactions that are judged is found"
 	case life.CompleteRealTime:
-		out.Why = "every violation among the records that came is found if the database keeps real time; else one may lead " +
+		out.Why = "every violation among the transactions that are judged is found if the database keeps real time; else one may lead " +
 			"from one segment into another"
 	case life.Partial:
 		out.Why = "a violation may be missed in some stretches"

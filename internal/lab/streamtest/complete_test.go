@@ -28,6 +28,9 @@ type finding struct {
 	level    verdict.Level
 	kind     verdict.Kind
 	evidence []string
+	// decided is how many transactions were said to be decided before it was told. partial: something might be missed.
+	decided uint64
+	partial bool
 }
 
 // breaks tells whether it may break a level, being told with a weakest one of those that it breaks.
@@ -39,9 +42,10 @@ func (f *finding) breaks(l verdict.Level) bool {
 func (r *run) pass() passage {
 	h := stream.New(r.cfg)
 	p := passage{from: []uint64{0}}
+	decided, partial := uint64(0), false
 	take := func() {
 		for _, v := range h.Found() {
-			f := finding{level: v.Level, kind: v.Kind}
+			f := finding{level: v.Level, kind: v.Kind, decided: decided, partial: partial}
 			for _, id := range v.Evidence {
 				if x, ok := v.Find(id); ok {
 					f.evidence = append(f.evidence, x.ID)
@@ -55,6 +59,10 @@ func (r *run) pass() passage {
 			ended := h.Stats().Segments
 			more = h.Run(1)
 			take()
+			n, _ := h.Decided()
+			decided = max(decided, n)
+			all, _ := h.Standing()
+			partial = partial || slices.ContainsFunc(all, func(s stream.Stretch) bool { return s.Partial != 0 })
 			if s := h.Stats(); s.Segments > ended {
 				at := s.Transactions
 				if all, _ := h.Standing(); len(all) > 0 && all[len(all)-1].Open {
@@ -96,6 +104,21 @@ func (t *topic) places() (map[string]uint64, bool) {
 		out[x.ID] = uint64(i)
 	}
 	return out, t.lateness == 0
+}
+
+// sessionsInOrder tells whether the sessions' transactions are in the order of their places.
+func (t *topic) sessionsInOrder(places map[string]uint64) bool {
+	last := map[string]uint64{}
+	for _, log := range t.logs {
+		for _, x := range log {
+			at := places[x.txn.ID] + 1
+			if at < last[x.txn.Session] {
+				return false
+			}
+			last[x.txn.Session] = at
+		}
+	}
+	return true
 }
 
 // between is the topic from one place to another. What is read there may be of other writers.
@@ -170,4 +193,44 @@ func TestCompleteStretchesAreTold(t *testing.T) {
 	t.Cleanup(func() {
 		t.Logf("%d violations in complete stretches, %d beside what is open", told.Load(), open.Load())
 	})
+}
+
+// What is found after transactions were said to be decided leads out of these, unless they were said to be checked in
+// part.
+func TestDecidedIsTold(t *testing.T) {
+	var found, early atomic.Int64
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		places, ok := tp.places()
+		if tp.spaced = false; !ok || !tp.sessionsInOrder(places) {
+			return nil
+		}
+		rng := rand.New(rand.NewPCG(seed, 64))
+		r := run{topic: tp, cfg: tp.config(), batch: 1 + rng.IntN(5), seed: seed}
+		if rng.IntN(3) > 0 {
+			r.cfg = tp.tight(rng)
+			r.cfg.Segment += rng.IntN(6)
+		}
+		p := r.pass()
+		y.add(&outcome{stats: p.stats, results: p.results})
+		for i, f := range p.found {
+			if slices.ContainsFunc(p.found[:i], func(x finding) bool {
+				return slices.ContainsFunc(x.evidence, func(id string) bool { return slices.Contains(f.evidence, id) })
+			}) {
+				continue // again, as the next segment finds it, or told by what else of it is broken
+			}
+			if f.partial {
+				continue
+			}
+			found.Add(1)
+			if f.decided > 0 {
+				early.Add(1)
+			}
+			if !slices.ContainsFunc(f.evidence, func(id string) bool { return places[id] >= f.decided }) {
+				return is("decided", "%v %v is told after %d transactions were decided; segment %d, overlap %d", f.kind, f.evidence,
+					f.decided, r.cfg.Segment, r.cfg.Overlap)
+			}
+		}
+		return nil
+	})
+	t.Cleanup(func() { t.Logf("%d violations, %d after something was decided", found.Load(), early.Load()) })
 }
