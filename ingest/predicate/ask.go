@@ -97,6 +97,25 @@ func (h *History) Partly() (names []string) {
 // so. They are known when all is asked for that was returned, by Seed or AskAll.
 func (h *History) Impossible() []string { return h.impossible }
 
+// Again forgets what was asked for.
+func (h *History) Again() {
+	for _, r := range h.keys {
+		if r != nil {
+			r.isAsked, r.registers, r.byName = false, nil, nil
+		}
+	}
+	for t := range h.acts {
+		for i := range h.acts[t] {
+			if a := &h.acts[t][i]; a.statement != nil {
+				a.statement.reads, a.statement.asked = nil, nil
+			} else {
+				a.row.isAsked = a.row.isAsked || !a.isWrite
+			}
+		}
+	}
+	h.size, h.impossible = 0, nil
+}
+
 // Seed asks for what tells most of whom statements read from: one of the rows with each content that they returned, and
 // rather one that others ask for. Of a table of which not all writes are known it asks for all.
 func (h *History) Seed() {
@@ -180,7 +199,7 @@ func (h *History) Size() int { return h.size }
 // write of which none starts when the other has committed. It returns how much that is. All that is asked for already
 // is explained by the order.
 func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
-	serial, exclusive := level.Implies(verdict.SER), level == verdict.SI || level == verdict.StrongSI
+	rules := Rules{Level: level}
 	w := h.walk()
 	added := 0
 	started, written := make([]int, len(h.Txns)), map[*row]int{}
@@ -189,7 +208,7 @@ func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 			return added
 		}
 		acts := h.acts[s.Txn]
-		if serial || !s.Commit {
+		if !rules.starts() || !s.Commit {
 			started[s.Txn] = at
 			clear(w.own)
 			for i := range acts {
@@ -208,7 +227,7 @@ func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 			continue
 		}
 		for r, v := range writes(acts) {
-			if exclusive {
+			if rules.excludes() {
 				if !r.isAsked && written[r] > started[s.Txn] && written[r] != at {
 					r.isAsked = true
 					added++
@@ -381,17 +400,17 @@ func (r *row) write(out []record.Op, v *version) []record.Op {
 	return out
 }
 
-// Found is how many rows a statement of a transaction, by its ID, returned, or hit, that was asked for a register and
+// Found is how many rows a statement of a transaction, by its ID, returned, or hit, that has a register's condition and
 // did not find its row; false: there is none. O(transactions).
 func (h *History) Found(id, register string) (rows int, is bool) {
-	t := slices.IndexFunc(h.Txns, func(t record.Transaction) bool { return t.ID == id })
-	if t < 0 {
+	key, where, _ := Register(register)
+	t, r := slices.IndexFunc(h.Txns, func(t record.Transaction) bool { return t.ID == id }), h.keys[key]
+	if t < 0 || r == nil {
 		return 0, false
 	}
 	for i := range h.acts[t] {
-		if st := h.acts[t][i].statement; st != nil && slices.ContainsFunc(st.reads, func(r read) bool {
-			return r.register != nil && r.register.name == register && r.value.IsNull()
-		}) {
+		if st := h.acts[t][i].statement; st != nil && st.of == r.of && st.where.canonical() == where &&
+			!slices.Contains(st.rows, r.number) {
 			return len(st.rows), true
 		}
 	}

@@ -8,13 +8,19 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Rules are what an order has to keep beside what the level says.
+// Rules are what an order has to keep.
 type Rules struct {
-	Sessions bool // who follows in a session
-	RealTime bool // who ended before by more than MaxSkew
+	Level    verdict.Level // pc, si, ser or what is as they are but for real time
+	Sessions bool          // who follows in a session
+	RealTime bool          // who ended before by more than MaxSkew
 	MaxSkew  int64
-	Starts   bool // each reads when it starts; of two that write one row one starts when the other has committed
 }
+
+// starts tells whether each reads when it starts, and not when it commits.
+func (r *Rules) starts() bool { return !r.Level.OrdersCommits() }
+
+// excludes tells whether of two that write one row one starts when the other has committed.
+func (r *Rules) excludes() bool { return r.Level == verdict.SI || r.Level == verdict.StrongSI }
 
 // search looks for an order of the transactions that explains what they found, by putting one behind the other, and by
 // taking them back where none can follow.
@@ -27,7 +33,7 @@ type Rules struct {
 // never did, or that was tried, the last choice is another one.
 //
 // With starts the order is that of commits. Who has once found what it found has started there, as late as that is, and
-// may follow from then on, until somebody writes a row that it writes: then it has to find it once more.
+// may follow from then on; at si until somebody writes a row that it writes: then it has to find it once more.
 type search struct {
 	h     *History
 	w     *walk
@@ -65,7 +71,7 @@ type search struct {
 
 // places are marks on the rows of a table.
 type places struct {
-	wrote []int32 // the transaction that wrote it, or none
+	wrote []int32 // the transaction that wrote it, or none; nil unless writers exclude each other
 	made  []int32 // a mark, of rows that a transaction writes,
 	as    []int32 // and what it makes of them
 	mark  int32
@@ -270,7 +276,7 @@ func (s *search) jump() []int32 {
 
 // events are the order, with starts if these are in it.
 func (s *search) events() []verdict.Event {
-	if !s.rules.Starts {
+	if !s.rules.starts() {
 		return s.order
 	}
 	started := make([][]verdict.Event, len(s.order)+1)
@@ -296,7 +302,7 @@ func (s *search) starts(t, at int32) {
 
 // startOf is where a transaction that is in the order at a place has started.
 func (s *search) startOf(t, place int32) int32 {
-	if ats := s.txns[t].ats; s.rules.Starts {
+	if ats := s.txns[t].ats; s.rules.starts() {
 		return ats[len(ats)-1]
 	}
 	return place
@@ -312,7 +318,7 @@ func (s *search) restarts(t int32) {
 	if n := len(x.ats); n > 0 && (n == had || int(x.ats[n-1]) >= s.floor) {
 		at = x.ats[n-1]
 	}
-	for i := 0; i < len(x.makes) && at != none; i++ {
+	for i := 0; i < len(x.makes) && at != none && s.rules.excludes(); i++ {
 		m := &x.makes[i]
 		wrote := s.places[m.of.number].wrote
 		s.work += len(m.rows)
@@ -380,7 +386,7 @@ func (s *search) extend() {
 		p := &s.places[t.number]
 		more := make([]int32, len(t.rows)-len(p.made))
 		p.made, p.as = append(p.made, more...), append(p.as, more...)
-		if s.rules.Starts {
+		if s.rules.excludes() {
 			p.wrote = append(p.wrote, slices.Repeat([]int32{none}, len(more))...)
 		}
 	}
@@ -520,7 +526,7 @@ func (s *search) follow() []int32 {
 			continue
 		}
 		x.met, x.metState = int32(len(s.order)), s.state()
-		if s.rules.Starts && x.at == none {
+		if s.rules.starts() && x.at == none {
 			x.ats = append(x.ats, int32(len(s.order)))
 			s.starts(t, int32(len(s.order)))
 		}
@@ -650,7 +656,7 @@ func (s *search) takes(t int32) bool {
 			if o == t || s.h.Txns[o].Status != record.Committed || s.txns[o].isUnasked || s.txns[o].start > s.txns[t].end {
 				continue
 			}
-			if s.txns[o].at != none && !s.isMarked(o, m.of, mark) {
+			if s.txns[o].at != none && !(s.rules.excludes() && s.isMarked(o, m.of, mark)) {
 				continue // it has found it
 			}
 			for j := range s.h.acts[o] {
@@ -741,7 +747,7 @@ func (s *search) do(t int32) {
 			s.past = append(s.past, was)
 		}
 		for _, o := range s.open {
-			if s.txns[o].at != none && s.isMarked(o, m.of, p.mark) {
+			if s.rules.excludes() && s.txns[o].at != none && s.isMarked(o, m.of, p.mark) {
 				s.starts(o, none)
 			}
 		}

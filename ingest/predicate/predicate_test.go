@@ -320,8 +320,8 @@ func TestOrderWithUnknownOutcomes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range []verdict.Level{verdict.SER, verdict.SI} {
-			order := h.Order(predicate.Rules{Sessions: true, Starts: l == verdict.SI})
+		for _, l := range []verdict.Level{verdict.SER, verdict.SI, verdict.PC} {
+			order := h.Order(predicate.Rules{Level: l, Sessions: true})
 			if order == nil {
 				t.Errorf("seed %d, %v: none", seed, l)
 			} else if n := h.Explain(l, order); n > 0 {
@@ -343,7 +343,7 @@ func TestOrderOfWhatIsAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Order(predicate.Rules{Sessions: true, RealTime: true}) == nil {
+		if h.Order(predicate.Rules{Level: verdict.SSER, Sessions: true, RealTime: true}) == nil {
 			t.Errorf("seed %d: none", seed)
 		}
 	}
@@ -358,6 +358,7 @@ func TestRunning(t *testing.T) {
 		min verdict.Level
 	}{
 		{generate.SSER, generate.Predicates, verdict.SSER}, {generate.SER, generate.Predicates, verdict.SER}, {generate.SI, generate.Predicates, verdict.SI},
+		{generate.PC, generate.Unique, verdict.PC},
 		{generate.SSER, generate.Booking, verdict.SSER}, {generate.SI, generate.Unique, verdict.SI}, {generate.SSER, generate.Queue, verdict.SER},
 	} {
 		g, err := generate.New(generate.Config{Level: c.at, Workload: c.of, Transactions: 4000, Keys: 200, Operations: 1, AbortRate: 0.02, Seed: 5})
@@ -365,7 +366,7 @@ func TestRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 		txns := slices.Collect(g.Transactions())
-		rules := predicate.Rules{Sessions: true, RealTime: c.min == verdict.SSER, Starts: c.min == verdict.SI}
+		rules := predicate.Rules{Level: c.min, Sessions: true, RealTime: c.min == verdict.SSER}
 		for broken := range 4 {
 			if broken > 0 { // one row that a statement returned is taken out
 				txns = slices.Clone(txns)

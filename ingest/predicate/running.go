@@ -168,7 +168,7 @@ func (r *Running) Extend(undecided int64, ends bool) bool {
 	r.s.extend()
 	r.started = append(r.started, slices.Repeat([]int32{none}, len(r.s.txns)-known)...)
 	for t := known; t < len(r.started); t++ {
-		if r.came[t].Started && r.s.rules.Starts {
+		if r.came[t].Started && r.s.rules.starts() {
 			r.s.txns[t].ats, r.started[t] = []int32{0}, 0
 			r.s.starts(int32(t), 0)
 		}
@@ -197,7 +197,7 @@ func (r *Running) check(to int) bool {
 	s, w := r.s, r.checked
 	w.grow()
 	starting := make([][]verdict.TxnID, to-r.at)
-	if s.rules.Starts {
+	if s.rules.starts() {
 		note := func(t int32) {
 			if ats := s.txns[t].ats; len(ats) > 0 && ats[len(ats)-1] != r.started[t] {
 				if at := int(ats[len(ats)-1]) - r.at; at >= 0 && at < len(starting) {
@@ -236,7 +236,7 @@ func (r *Running) check(to int) bool {
 			return false // it has started elsewhere since
 		}
 		for row, v := range writes(r.h.acts[t]) {
-			if s.rules.Starts {
+			if s.rules.excludes() {
 				by := &r.wrote[row.of.number][row.number]
 				if *by != none && *by >= r.started[t] && *by != int32(r.at) {
 					return false

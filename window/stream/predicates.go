@@ -53,11 +53,11 @@ func (s *segments) orderRules() (rules predicate.Rules, is bool) {
 	if s.cfg.Clock == record.ClockDatabase || slices.Contains(s.cfg.Levels, verdict.LIN) {
 		return rules, false
 	}
-	for _, l := range []verdict.Level{verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER} {
+	for _, l := range []verdict.Level{verdict.PC, verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER} {
 		if !slices.ContainsFunc(s.cfg.Levels, func(asked verdict.Level) bool { return !l.Implies(asked) }) {
 			realTime := l == verdict.StrongSI || l == verdict.SSER
-			return predicate.Rules{Sessions: s.cfg.Sessions == record.SessionsKeep, RealTime: realTime || s.cfg.Clock.Enforces(),
-				MaxSkew: int64(s.cfg.MaxSkew), Starts: !l.Implies(verdict.SER)}, !realTime || s.cfg.Clock != record.ClockIgnore
+			return predicate.Rules{Level: l, Sessions: s.cfg.Sessions == record.SessionsKeep, MaxSkew: int64(s.cfg.MaxSkew),
+				RealTime: realTime || s.cfg.Clock.Enforces()}, !realTime || s.cfg.Clock != record.ClockIgnore
 		}
 	}
 	return rules, false

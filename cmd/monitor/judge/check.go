@@ -59,7 +59,8 @@ type Question struct {
 	Phase func(string)
 
 	read      packed.Summary     // of the records as they were read
-	narrowed  bool               // some of what was found is not asked, as a part of it breaks a level
+	near      map[int]bool       // the transactions of which it is asked what they found; nil: of all
+	left      map[int]bool       // but of these, as that has broken a level
 	items     *predicate.History // what of predicates is asked for in Records; nil: they are not judged, or there are none
 	isWhole   bool               // that is all of them
 	itemsMax  int                // how many operations there may be for predicates; 0: as package predicate has it
@@ -162,6 +163,9 @@ func Check(q Question, h *report.History) error {
 		r.Seconds = v.report.Seconds + took
 		r.Stats.PhaseSeconds, r.Stats.PeakBytes = v.report.Stats.PhaseSeconds, limit.Peak()
 		r.Stats.PhaseSeconds.Explain = took
+		if slices.ContainsFunc(q.found[:i], func(f found) bool { return f.Level == v.Level }) { // of other records
+			r.Anomalies = append(slices.Clone(q.known[v.Level].Anomalies), r.Anomalies...)
+		}
 		tell(r, v.Level)
 	}
 	h.Took = q.Decoded + time.Since(began)
@@ -213,7 +217,9 @@ func (q *Question) begin(w *work, do func()) {
 // left, and goes on where it was when all have had their turn, until an eighth of the time is left, to explain what is
 // broken.
 func (q *Question) decide(h *report.History, tell func(report.Result, verdict.Level)) (err error) {
-	plan, kept := q.plan(), time.Until(q.Until)/8
+	kept := time.Until(q.Until) / 8
+	q.orders(tell)
+	plan := q.plan()
 	for len(plan) > 0 {
 		plan = slices.DeleteFunc(plan, func(w *work) bool {
 			begins := w.goOn == nil
@@ -293,7 +299,7 @@ func (q *Question) plan() []*work {
 		if q.items == nil { // else it takes all that predicates say
 			plan = slices.Insert(plan, 0, &work{levels: weak, choices: quickProposals * q.Records.Len()})
 		}
-		if !ordered {
+		if !ordered && q.items == nil { // else an order was looked for
 			plan = append(plan, &work{levels: []verdict.Level{verdict.SI}, choices: -1, aux: true})
 		}
 		plan = append(plan, &work{levels: weak})

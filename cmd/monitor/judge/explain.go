@@ -135,6 +135,7 @@ func (x *explainer) result(v verdict.Result) report.Result {
 			hurried++
 			e.anomaly.Level = v.Level.String() // a weaker one was not tried
 		case e.err != nil:
+			e.anomaly.Level = v.Level.String()
 			unproved = append(unproved, e.anomaly)
 			continue
 		}

@@ -38,7 +38,10 @@ func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
 func (q *Question) readItems() {
 	var err error
 	a := q.Assume.without(q.read.Missing)
-	q.items, err = predicate.ReadPartly(q.Records.Transactions(), a.whole, q.Unasked,
+	unasked := predicate.Unasked{Key: q.Unasked.Key, Txn: func(t int) bool {
+		return q.left[t] || q.near != nil && !q.near[t] || q.Unasked.Txn != nil && q.Unasked.Txn(t)
+	}}
+	q.items, err = predicate.ReadPartly(q.Records.Transactions(), a.whole, unasked,
 		func() bool { return q.Stop() != verdict.NoReason })
 	if err == nil && q.items.Supposed && q.Unasked.Any() {
 		err = errors.New("it is not known what predicate writes hit, or made of it, and not all that they may have met")
@@ -64,34 +67,6 @@ func (q *Question) readItems() {
 		q.notes = append(q.notes, fmt.Sprintf("of %s it is judged which rows statements returned, not which they did not: "+
 			"somebody unseen may have written rows, or some may have been there at first (docs/soundness.md, coverage)",
 			english.OxfordWordSeries(partly, "and")))
-	}
-	if len(partly) > 0 || !q.order() {
-		q.items.Seed()
-		q.repack()
-		q.narrow()
-	}
-	q.Assume.Tables = with(q.Assume.Tables, q.items.Impossible())
-}
-
-// nearItems is how many operations there may be for what few transactions found.
-const nearItems = 1 << 19
-
-// narrow leaves out what transactions found that are far from where no order went on, if something is broken even so:
-// all that many statements found of many rows is too much to be asked.
-func (q *Question) narrow() {
-	near, unasked := q.items.Near(), q.Unasked
-	if near == nil || q.items.Supposed || q.items.Unread != nil {
-		return
-	}
-	few := Question{Records: packed.Of(q.items.Txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts,
-		AnomaliesMax: 1, itemsMax: nearItems, Unasked: predicate.Unasked{Key: unasked.Key,
-			Txn: func(t int) bool { return !near[t] || unasked.Txn != nil && unasked.Txn(t) }}}
-	few.fillIn()
-	for _, l := range q.Levels {
-		if few.items != nil && q.isOpen(l) && few.only(l).Outcome == verdict.Violated {
-			q.items, q.Records, q.Unasked, q.narrowed, q.AnomaliesMax = few.items, few.Records, few.Unasked, true, 1
-			return
-		}
 	}
 }
 
@@ -125,32 +100,105 @@ func (a Assumptions) whole(table string) bool {
 	return a.Coverage == record.CoverageComplete && a.Initial == record.InitialAbsent
 }
 
-// order decides levels by an order of the transactions that explains all that predicates say, if one is found. true:
-// nothing is left to be decided.
-func (q *Question) order() bool {
-	if q.items.Unread != nil {
-		return false
+// orders decides levels by orders of the transactions that explain all that predicates say. Where none is found, what
+// breaks the level is looked for; and if anything is open then, what predicates say is in the records from now on.
+func (q *Question) orders(tell func(report.Result, verdict.Level)) {
+	if q.items == nil {
+		return
 	}
-	for _, l := range []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI} {
-		of := func(asked verdict.Level) bool {
-			return (asked == l || l == verdict.SI && l.Implies(asked)) && !q.Assume.beyond(asked) && q.isOpen(asked)
+	if q.items.Unread == nil && len(q.items.Partly()) == 0 && q.Assume.Clock != record.ClockDatabase {
+		levels := []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI, verdict.PC}
+		for _, l := range levels {
+			q.Phase("looking for an order that explains predicates")
+			order := q.order(l)
+			if order == nil || q.items.Explain(l, order) > 0 || q.stopped() != verdict.NoReason {
+				continue
+			}
+			r := verdict.Result{Level: l, Outcome: verdict.Satisfied, Order: order, ProvedBy: l}
+			txns := q.pack(false).Transactions()
+			if q.stopped() == verdict.NoReason && Replay(r, q.Assume, txns) == nil {
+				q.decided = append(q.decided, r)
+			}
 		}
-		if q.Assume.Clock == record.ClockDatabase || !slices.ContainsFunc(q.Levels, of) {
-			continue
+		slices.Reverse(levels)
+		for _, l := range levels {
+			if slices.Contains(q.Levels, l) && !q.items.Supposed {
+				q.aroundOrder(l, tell)
+			}
 		}
-		q.Phase("looking for an order that explains predicates")
-		order := q.items.Order(predicate.Rules{Sessions: q.Assume.Sessions == record.SessionsKeep, RealTime: realTime(l),
-			MaxSkew: q.Assume.MaxSkew, Starts: !l.Implies(verdict.SER)})
-		if order == nil || q.items.Explain(l, order) > 0 || q.stopped() != verdict.NoReason {
-			continue
+		q.left, q.share = nil, time.Time{}
+	}
+	if slices.ContainsFunc(q.Levels, q.isOpen) {
+		q.seed()
+	}
+}
+
+// seed has the records be what tells most of the predicates.
+func (q *Question) seed() {
+	q.items.Again()
+	q.items.Seed()
+	q.repack()
+	q.Assume.Tables = with(q.Assume.Tables, q.items.Impossible())
+}
+
+// order looks for an order that satisfies a level, if that would decide one that is open.
+func (q *Question) order(l verdict.Level) []verdict.Event {
+	if !slices.ContainsFunc(q.Levels, func(asked verdict.Level) bool {
+		return (asked == l || (l == verdict.SI || l == verdict.PC) && l.Implies(asked)) && !q.Assume.beyond(asked) &&
+			q.inferred(asked).Outcome != verdict.Satisfied
+	}) {
+		return nil
+	}
+	return q.items.Order(predicate.Rules{Level: l, Sessions: q.Assume.Sessions == record.SessionsKeep, RealTime: realTime(l),
+		MaxSkew: q.Assume.MaxSkew})
+}
+
+// nearItems is how many operations there may be for what few transactions found, nearLeft the part of the time that is
+// left to ask them.
+const nearItems, nearLeft = 1 << 19, 4
+
+// aroundOrder looks for what breaks a level in what those found that are near where an order of it was longest, as all that
+// many statements found of many rows is too much to be asked. What broke one is left out then, until an order is found or
+// nothing is broken.
+func (q *Question) aroundOrder(l verdict.Level, tell func(report.Result, verdict.Level)) {
+	began := time.Now()
+	for n := 0; q.AnomaliesMax == 0 || n < q.AnomaliesMax; n++ {
+		if q.Assume.beyond(l) || q.inferred(l).Outcome == verdict.Satisfied || q.order(l) != nil {
+			return
 		}
-		r := verdict.Result{Level: l, Outcome: verdict.Satisfied, Order: order, ProvedBy: l}
-		txns := q.pack(false).Transactions()
-		if q.stopped() == verdict.NoReason && Replay(r, q.Assume, txns) == nil {
-			q.decided = append(q.decided, r)
+		if q.near = q.items.Near(); q.near == nil {
+			return
+		}
+		most := q.items.Most
+		q.items.Most = min(most, nearItems)
+		q.divide(nearLeft)
+		few := q.part()
+		few.AnomaliesMax, few.Conflicts = 1, auxConflicts
+		few.seed()
+		r := []verdict.Result{few.only(l)}
+		q.items.Most, q.near = most, nil
+		if r[0].Outcome != verdict.Violated {
+			return
+		}
+		q.claims(r)
+		if q.left == nil {
+			q.left = map[int]bool{}
+		}
+		for _, t := range r[0].Violations[0].Evidence {
+			q.left[int(t)] = true
+		}
+		q.explainer.find = lookup(few.Records)
+		first := q.explainer.first(r[0])
+		first.Seconds = time.Since(began).Seconds()
+		q.decided = append(q.decided, r[0])
+		for _, m := range q.Levels {
+			if m.Implies(l) && !q.Assume.beyond(m) {
+				r[0].Level, first.Level = m, m.String()
+				tell(first, m)
+				q.found = append(q.found, found{r[0], first, q.explainer.find})
+			}
 		}
 	}
-	return len(q.Levels) > 0 && !slices.ContainsFunc(q.Levels, q.isOpen)
 }
 
 // rowsFound is how many rows the statements of the history found, if it has any that are judged.
@@ -296,7 +344,7 @@ const waysMax, waysWork = 1 << 10, 1 << 20
 func (q *Question) leave(results []verdict.Result) {
 	for i, r := range results {
 		if q.items != nil && (q.items.Supposed && r.Outcome == verdict.Violated && !q.always(r.Level) ||
-			r.Outcome == verdict.Satisfied && (q.items.Unread != nil || q.narrowed || !q.byRecorded(r.Level))) {
+			r.Outcome == verdict.Satisfied && (q.items.Unread != nil || !q.byRecorded(r.Level))) {
 			results[i] = q.open(r.Level)
 			results[i].Stats = r.Stats
 		}
@@ -314,7 +362,9 @@ func (q *Question) byRecorded(l verdict.Level) bool {
 	way := Question{Records: packed.Of(q.items.Txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts,
 		AnomaliesMax: 1}
 	way.Assume.Tables = with(q.Assume.Tables, partly)
-	way.fillIn()
+	if way.fillIn(); way.items != nil {
+		way.seed()
+	}
 	return way.items != nil && !way.items.Supposed && way.items.Unread == nil && way.whole([]verdict.Level{l}) == nil &&
 		way.only(l).Outcome == verdict.Satisfied
 }
@@ -352,7 +402,9 @@ func (q *Question) always(l verdict.Level) bool {
 	for txns := range ways {
 		q.Phase("judging " + l.String() + " with other rows hit")
 		way := Question{Records: packed.Of(txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts, AnomaliesMax: 1}
-		way.fillIn()
+		if way.fillIn(); way.items != nil {
+			way.seed()
+		}
 		if way.items == nil || way.items.Supposed || way.whole([]verdict.Level{l}) != nil || way.only(l).
 			Outcome != verdict.Violated {
 			return false
@@ -464,6 +516,11 @@ func (q Question) Part() (results []verdict.Result, find func(i int) func(verdic
 			r = q.open(l)
 		}
 		results = append(results, r)
+	}
+	for i, f := range q.found { // others of other records
+		if slices.Contains(q.Levels, f.Level) && !slices.Contains(of, i) {
+			results, of = append(results, f.Result), append(of, i)
+		}
 	}
 	return results, func(i int) func(verdict.TxnID) (*record.Transaction, bool) { return q.found[of[i]].find }, q.rowsFound()
 }

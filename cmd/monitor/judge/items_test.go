@@ -217,6 +217,7 @@ func TestStopBesidePredicates(t *testing.T) {
 		}
 		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header)}
 		q.fillIn()
+		q.seed()
 		e, _ := q.feed(&work{levels: []verdict.Level{verdict.SER}})
 		results := e.Close()
 		q.share, q.pause = time.Now(), func() bool { t.Errorf("seed %d: others have their turn", seed); return false }

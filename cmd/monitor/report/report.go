@@ -173,8 +173,8 @@ func Unproved(n int) string {
 }
 
 // infer decides what is undecided and follows from another level's verdict: what
-// breaks a level breaks those that imply it, what satisfies one satisfies those that
-// it implies. A session guarantee is violated by what breaks a level and is called so.
+// breaks a level breaks those that imply it, also what was found at a stronger one; what satisfies one satisfies those
+// that it implies. A session guarantee is violated by what breaks a level and is called so.
 func (h *History) infer() {
 	for i := range h.Guarantees {
 		g := &h.Guarantees[i]
@@ -197,9 +197,13 @@ func (h *History) infer() {
 			if !ok || from.inferred {
 				continue
 			}
+			breaks := slices.DeleteFunc(slices.Clone(from.Anomalies), func(a Anomaly) bool {
+				weakest, ok := verdict.ParseLevel(a.Level)
+				return !ok || !l.Implies(weakest)
+			})
 			switch {
-			case from.Verdict == verdict.Violated.String() && l.Implies(m):
-				r.Anomalies = from.Anomalies
+			case from.Verdict == verdict.Violated.String() && (l.Implies(m) || len(breaks) > 0):
+				r.Anomalies = breaks
 			case from.Verdict == verdict.Satisfied.String() && m.Implies(l):
 			default:
 				continue
