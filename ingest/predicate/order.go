@@ -144,18 +144,15 @@ func (h *History) Order(rules Rules) []verdict.Event {
 		return s.events()
 	}
 	if h.near = nil; s.size >= nearLeast {
-		h.near = map[int]bool{}
-		for _, t := range s.deepest {
-			h.near[int(t)] = true
-		}
+		h.near = s.deepest
 	}
 	return nil
 }
 
 // Near are the transactions where the order that was looked for last, and not found, was longest: those that might have
-// followed, and those that it ended with. What breaks a level is often there. nil if statements name few rows: then all
-// of them are few enough to be asked.
-func (h *History) Near() map[int]bool { return h.near }
+// followed, and those that it ended with; first who ended about when the first did that is not in it. What breaks a level is
+// often there. nil if statements name few rows: then all of them are few enough to be asked.
+func (h *History) Near() []int32 { return h.near }
 
 func newSearch(h *History, rules Rules) *search {
 	return &search{h: h, w: h.walk(), rules: rules, dead: map[uint64]bool{}, tried: map[uint64]bool{},
@@ -194,6 +191,9 @@ func (s *search) run(isDecided func(t int) bool, ends bool) bool {
 			for _, e := range s.order[max(0, len(s.order)-2*windowLeast):] {
 				s.deepest = append(s.deepest, int32(e.Txn))
 			}
+			end := s.firstEnd()
+			away := func(t int32) int64 { return max(end-s.txns[t].end, s.txns[t].end-end) }
+			slices.SortFunc(s.deepest, func(a, b int32) int { return cmp.Or(cmp.Compare(away(a), away(b)), cmp.Compare(a, b)) })
 		}
 		if len(next) == 0 {
 			next = s.jump()

@@ -154,8 +154,24 @@ func (q *Question) order(l verdict.Level) []verdict.Event {
 }
 
 // nearItems is how many operations there may be for what few transactions found, nearLeft the part of the time that is
-// left to ask them.
-const nearItems, nearLeft = 1 << 19, 4
+// left to ask them. nearFirst are asked at first, and then so many times as many.
+const nearItems, nearLeft, nearFirst, nearTimes = 1 << 19, 4, 8, 4
+
+// ask judges a level by what few transactions found.
+func (q *Question) ask(l verdict.Level, near []int32) (Question, verdict.Result) {
+	most := q.items.Most
+	q.near, q.items.Most = map[int]bool{}, min(most, nearItems)
+	for _, t := range near {
+		q.near[int(t)] = true
+	}
+	q.divide(nearLeft)
+	few := q.part()
+	few.AnomaliesMax, few.Conflicts = 1, auxConflicts
+	few.seed()
+	r := few.only(l)
+	q.items.Most, q.near = most, nil
+	return few, r
+}
 
 // aroundOrder looks for what breaks a level in what those found that are near where an order of it was longest, as all that
 // many statements found of many rows is too much to be asked. What broke one is left out then, until an order is found or
@@ -166,19 +182,16 @@ func (q *Question) aroundOrder(l verdict.Level, tell func(report.Result, verdict
 		if q.Assume.beyond(l) || q.inferred(l).Outcome == verdict.Satisfied || q.order(l) != nil {
 			return
 		}
-		if q.near = q.items.Near(); q.near == nil {
-			return
+		near, r := q.items.Near(), []verdict.Result{{}}
+		if q.inferred(l).Outcome == verdict.Violated { // there may be more
+			near = near[:min(len(near), nearFirst*nearTimes)]
 		}
-		most := q.items.Most
-		q.items.Most = min(most, nearItems)
-		q.divide(nearLeft)
-		few := q.part()
-		few.AnomaliesMax, few.Conflicts = 1, auxConflicts
-		few.seed()
-		r := []verdict.Result{few.only(l)}
-		q.items.Most, q.near = most, nil
-		if r[0].Outcome != verdict.Violated {
-			return
+		var few Question
+		for n := nearFirst; r[0].Outcome != verdict.Violated; n *= nearTimes {
+			if n >= nearTimes*len(near) || q.stopped() != verdict.NoReason {
+				return
+			}
+			few, r[0] = q.ask(l, near[:min(n, len(near))])
 		}
 		q.claims(r)
 		if q.left == nil {

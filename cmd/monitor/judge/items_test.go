@@ -657,3 +657,61 @@ func TestPlantedAmongManyRows(t *testing.T) {
 		}
 	}
 }
+
+// TestAllLevelsOfManyRows: where statements find many rows, what is planted is told at each level that it breaks, the
+// weaker ones hold, and no level takes the time of the others.
+func TestAllLevelsOfManyRows(t *testing.T) {
+	for name, weakest := range map[string]verdict.Level{"phantom": verdict.RA, "predicate-lost-update": verdict.SI,
+		"predicate-write-skew": verdict.SER} {
+		q := question(t, generate.Config{Level: generate.SSER, Workload: generate.Predicates, Transactions: 200, Keys: 1000, Seed: 4,
+			Initial: record.InitialAbsent, Anomaly: name}, verdict.Levels()...)
+		q.All, q.Replay = true, false
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range h.Results {
+			switch l, _ := verdict.ParseLevel(r.Level); {
+			case l == verdict.LIN:
+			case l.Implies(weakest):
+				if r.Verdict != "violated" || !slices.ContainsFunc(r.Anomalies, func(a report.Anomaly) bool { return a.Name == name }) {
+					t.Errorf("%s: %s is %s, by %d anomalies", name, r.Level, r.Verdict, len(r.Anomalies))
+				}
+			case r.Verdict != "satisfied" && (name != "phantom" || r.Verdict == "violated"): // rc and g1 ask for all of it
+				t.Errorf("%s: %s is %s", name, r.Level, r.Verdict)
+			}
+		}
+	}
+}
+
+// TestSeveralCausesAmongManyRows: what was planted twice is told twice.
+func TestSeveralCausesAmongManyRows(t *testing.T) {
+	for _, name := range generate.PredicateAnomalies() {
+		q := question(t, generate.Config{Level: generate.SER, Workload: generate.Predicates, Transactions: 800, Keys: 1000, Seed: 4,
+			Initial: record.InitialAbsent, Anomaly: name}, verdict.SER)
+		const planted, later = "planted0", 300
+		for i := range len(q.Txns) - later {
+			for _, op := range q.Txns[i].Ops { // likewise in another table
+				if strings.HasPrefix(op.Key, planted) {
+					op.Key = "again" + strings.TrimPrefix(op.Key, planted)
+					if op.Kind == record.PredicateRead {
+						rows := map[string]record.Value{}
+						for key, row := range op.Value.Fields() {
+							rows["again"+strings.TrimPrefix(key, planted)] = row
+						}
+						op.Value = record.ObjectOf(rows)
+					}
+					q.Txns[i+later].Ops = append(slices.Clone(q.Txns[i+later].Ops), op)
+				}
+			}
+		}
+		q.AnomaliesMax = 10
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		if r := h.Results[0]; r.Verdict != "violated" || len(r.Anomalies) != 2 || r.Anomalies[0].Name != name || r.Anomalies[1].Name != name {
+			t.Errorf("%s: %s, %d anomalies", name, r.Verdict, len(r.Anomalies))
+		}
+	}
+}

@@ -202,7 +202,9 @@ func (h *History) infer() {
 				return !ok || !l.Implies(weakest)
 			})
 			switch {
-			case from.Verdict == verdict.Violated.String() && (l.Implies(m) || len(breaks) > 0):
+			case from.Verdict == verdict.Violated.String() && l.Implies(m):
+				r.Anomalies = from.Anomalies
+			case from.Verdict == verdict.Violated.String() && len(breaks) > 0:
 				r.Anomalies = breaks
 			case from.Verdict == verdict.Satisfied.String() && m.Implies(l):
 			default:
