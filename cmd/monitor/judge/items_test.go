@@ -234,7 +234,7 @@ func TestTooMuchOfPredicates(t *testing.T) {
 		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 79)), 4)
 		absent := record.InitialAbsent
 		header := record.Header{Initial: &absent}
-		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, itemsMax: 6 + int(seed%10)}
+		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, itemsMax: 4 + int(seed%10)}
 		var h report.History
 		if err := Check(q, &h); err != nil {
 			t.Fatal(err)
