@@ -17,16 +17,22 @@ type contact struct {
 	// alone: nobody is waited for. Where an input ends is known from its beginning, and into a file they can write.
 	alone bool
 
-	mu sync.Mutex
-	// failing has the parts that can't be read, and when they were heard of last: partitions, or wholeSource for what is of
-	// none. The source works again when all of them do, not when another one does.
-	failing map[int]time.Time
-	heard   map[int]time.Time // when a partition was heard of last, since
-	since   time.Time         // then, somebody listens
-	rested  time.Time         // when what happened last had been done
-	until   time.Time         // those who write may not have caught up
-	told    bool              // that they are waited for
-	waits   int               // how much does, as order.Options.MaxBuffered counts
+	mu     sync.Mutex
+	parts  map[int]*part // the source's, by partition; wholeSource is what is of none
+	since  time.Time     // then, somebody listens
+	rested time.Time     // when what happened last had been done
+	until  time.Time     // those who write may not have caught up
+	told   bool          // that they are waited for
+	waits  int           // how much does, as order.Options.MaxBuffered counts
+}
+
+// part is what is known of a part of the source. It works again when all do that failed, not when another one does.
+type part struct {
+	fails bool
+	heard time.Time // last; zero: not since somebody listens
+	// out is when it was heard of last before it failed; zero: it did not since those who write have caught up. Who failed to
+	// write then has tried ever since, though it may have worked in between.
+	out time.Time
 }
 
 const (
@@ -38,47 +44,57 @@ const (
 	stoppedLeast = 2 * time.Second
 )
 
+// of is a part; c.mu is held.
+func (c *contact) of(n int) *part {
+	if c.parts == nil {
+		c.parts = map[int]*part{}
+	}
+	if c.parts[n] == nil {
+		c.parts[n] = &part{}
+	}
+	return c.parts[n]
+}
+
 // fails notes that the source, or a partition of it, can't be read.
 func (c *contact) fails(err error) {
-	part := wholeSource
+	n := wholeSource
 	var of *kafka.PartitionError
 	if errors.As(err, &of) {
-		part = of.Partition
+		n = of.Partition
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, failed := c.failing[part]; failed {
-		return
+	p := c.of(n)
+	if p.out.IsZero() {
+		p.out = cmp.Or(p.heard, c.since)
 	}
-	if c.failing == nil {
-		c.failing = map[int]time.Time{}
-	}
-	last := cmp.Or(c.heard[part], c.since)
-	if part == wholeSource {
-		for _, at := range c.heard {
-			if at.After(last) {
-				last = at
-			}
+	p.fails = true
+}
+
+// failing tells whether anything fails; c.mu is held.
+func (c *contact) failing() bool {
+	for _, p := range c.parts {
+		if p.fails {
+			return true
 		}
 	}
-	c.failing[part] = last
+	return false
 }
 
 // hears notes that a partition can be read, and so that the source can be asked. It tells whether nothing fails any more.
 func (c *contact) hears(partition int, now time.Time) (works bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, part := range []int{partition, wholeSource} {
-		if last, failed := c.failing[part]; failed {
-			c.returns(now, now.Sub(last))
-			delete(c.failing, part)
+	for _, n := range []int{partition, wholeSource} {
+		p := c.of(n)
+		if p.fails {
+			c.returns(now, now.Sub(p.out))
+		}
+		if p.fails, p.heard = false, now; !now.Before(c.until) {
+			p.out = time.Time{}
 		}
 	}
-	if c.heard == nil {
-		c.heard = map[int]time.Time{}
-	}
-	c.heard[partition] = now
-	return len(c.failing) == 0
+	return !c.failing()
 }
 
 // rests notes that all is done that had happened. It tells whether to read on: where too much waits, what more there is is
@@ -89,7 +105,11 @@ func (c *contact) rests(now time.Time) (reads bool) {
 	c.rested = now
 	if reads = c.waits < c.waitMax || !now.Before(c.until); !reads {
 		c.since = now
-		clear(c.heard)
+		for _, p := range c.parts {
+			if !p.fails {
+				p.heard = time.Time{}
+			}
+		}
 	}
 	return reads
 }
@@ -115,9 +135,6 @@ func (c *contact) returns(now time.Time, away time.Duration) {
 	if c.alone {
 		return
 	}
-	if now.After(c.until) {
-		c.told = false
-	}
 	if until := now.Add(min(away, catchUpMost)); until.After(c.until) {
 		c.until = until
 	}
@@ -133,8 +150,8 @@ func (c *contact) takes(now time.Time, records int, bytes int64) (left time.Dura
 	case left > 0:
 		c.waits += 2*records + int(bytes/heavyWaiting) // each may begin a session
 		begins, c.told = !c.told, true
-	case len(c.failing) == 0: // else some may wait on, until window.idle_after passes over what fails again
-		c.waits = 0
+	case !c.failing(): // else some may wait on, until window.idle_after passes over what fails again
+		c.waits, c.told = 0, false
 	}
 	return left, begins
 }
