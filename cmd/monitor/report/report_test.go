@@ -146,9 +146,9 @@ func TestText(t *testing.T) {
             no times
   strong-si unknown    0.000 s  the search took more steps than it may (conflicts); 12 left open, 98% decided
   ser       VIOLATED   0.000 s  1 anomaly: write-skew
-            12 reads with several possible writers, 10 orders of writes left to search, 3 dead ends met
+            12 reads with several possible writers, 10 orders of writes searched, 3 dead ends met
   sser      VIOLATED   0.000 s  1 anomaly: write-skew
-            12 reads with several possible writers, 10 orders of writes left to search, 3 dead ends met
+            12 reads with several possible writers, 10 orders of writes searched, 3 dead ends met
 
   a ─rw─▶ b
 

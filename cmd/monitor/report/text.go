@@ -289,7 +289,7 @@ func (s *Stats) work() string {
 		parts = append(parts, count(s.Choices, "read")+" with several possible writers")
 	}
 	if s.Residual > 0 {
-		parts = append(parts, count(s.Residual, "order")+" of writes left to search")
+		parts = append(parts, count(s.Residual, "order")+" of writes searched")
 	}
 	if s.Conflicts > 0 {
 		parts = append(parts, count(s.Conflicts, "dead end")+" met")
