@@ -23,7 +23,7 @@ import (
 //
 //	go test ./recorder/pgxtap -run '^$' -bench Tap -benchtime 40000x
 func BenchmarkTap(b *testing.B) {
-	const connections, turns = 8, 8
+	const connections, turns = 8, 50
 	p := databases.StartPostgres(b, "synchronous_commit = off")
 	if err := p.Do(b.Context(), "canary", "create table a (id int primary key, n int)", "insert into a select i, 0 from generate_series(0, 9999) i",
 		"grant all on a to canary"); err != nil {
