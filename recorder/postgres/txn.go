@@ -289,6 +289,8 @@ func (c *Connection) start(r *run) *run {
 		switch {
 		case !ok || t.risky:
 			c.capture.anything(p)
+		case r.portal != nil && r.portal.isLong:
+			c.loseRows(p, t)
 		default:
 			c.effects(r, t)
 		}
@@ -606,7 +608,7 @@ func (c *Connection) given(r *run, values [][]byte) {
 	if at := about.xid; at >= 0 && slices.Contains(r.plan.Calls, numbers) {
 		c.current().xid = number(values[at], isBinary(results, at) && about.fields[at].DataTypeOID != pgtype.TextOID)
 	}
-	if r.isOld && r.plan.Verb == sql.Select {
+	if r.plan.Verb == sql.Select && (r.isOld || r.portal != nil && r.portal.isLong) {
 		return
 	}
 	for _, m := range c.mapsOf(r, about) {

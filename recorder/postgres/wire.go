@@ -16,8 +16,12 @@ import (
 )
 
 // messageMax is how long a message may be that is looked into. What is longer passes: of a row nothing is recorded, a
-// statement may write anything.
-const messageMax = 1 << 20
+// statement may write anything, and one whose parameters are longer its table. beginning is how much of that is kept: the
+// names in Bind.
+const (
+	messageMax = 1 << 20
+	beginning  = 200
+)
 
 // framer cuts a stream into messages.
 type framer struct {
@@ -25,6 +29,7 @@ type framer struct {
 	held      []byte // the beginning of a message that is not complete
 	skip      int    // bytes of a long message that are still to come
 	skipped   byte   // its type
+	begun     []byte // its beginning
 }
 
 // feed calls f for every message that is complete with these bytes; body is nil of one that is too long, and valid only
@@ -68,6 +73,11 @@ func (m *framer) feed(b []byte, f func(kind byte, body []byte) bool) bool {
 			if m.isUntyped {
 				return false
 			}
+			if len(whole) < head+beginning {
+				m.hold(whole)
+				return true
+			}
+			m.begun = append(m.begun[:0], whole[head:head+beginning]...)
 			m.skip, m.skipped, b = size, kind, whole
 			m.held = nil
 			continue
@@ -114,6 +124,7 @@ type portal struct {
 	formats   []byte // of the parameters, two bytes each
 	results   []byte // of the columns, likewise
 	isUnnamed bool
+	isLong    bool // its parameters are not known
 	run       *run // under way: some of its rows were fetched
 	sent      int  // how many statements had been sent when it was last used
 }
@@ -271,6 +282,10 @@ func (c *Connection) clientMessage(kind byte, body []byte) bool {
 				return false
 			}
 			p.statement, called = c.statements[string(statement)], portal
+		} else {
+			portal, rest, _ := bytes.Cut(c.client.begun, []byte{0})
+			statement, _, _ := bytes.Cut(rest, []byte{0})
+			p.statement, called, p.isLong = c.statements[string(statement)], portal, true
 		}
 		if p.statement == nil {
 			p.statement = &statement{plan: &sql.Plan{Verb: sql.Anything, Text: "(a statement that was prepared out of sight)"}}

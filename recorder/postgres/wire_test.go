@@ -211,6 +211,40 @@ func TestNotUnderstood(t *testing.T) {
 	}
 }
 
+// Of a statement with parameters that are too long it is known what it writes to, if not what; of one that is too long itself
+// nothing is.
+func TestLongMessages(t *testing.T) {
+	long := strings.Repeat("x", messageMax)
+	put := []message{&pgproto3.Parse{Name: "put", Query: "insert into a values ($1, $2, $3)"},
+		&pgproto3.Bind{PreparedStatement: "put", Parameters: [][]byte{[]byte("1"), []byte("5"), []byte(long)}}, &pgproto3.Execute{}, &pgproto3.Sync{}}
+	ask := []message{&pgproto3.Parse{Name: "get", Query: "select n from a where s = $1 and id = 1"}, &pgproto3.Describe{ObjectType: 'S', Name: "get"},
+		&pgproto3.Bind{PreparedStatement: "get", Parameters: [][]byte{[]byte(long)}}, &pgproto3.Execute{}, &pgproto3.Sync{}}
+	for _, tc := range []struct {
+		client []message
+		want   Reason
+	}{{put, ReasonRows}, {ask, ""}, {[]message{&pgproto3.Query{String: "select '" + long + "'"}}, ReasonAnything}} {
+		got, capture := heard(t, func(c *Connection) {
+			play(t)(c)
+			for text := bytesOf(t, tc.client...); len(text) > 0; {
+				n := min(len(text), 1000)
+				c.FromClient(text[:n])
+				text = text[n:]
+			}
+			if tc.want == "" {
+				c.FromServer(bytesOf(t, &pgproto3.ParseComplete{}, &pgproto3.ParameterDescription{ParameterOIDs: []uint32{pgtype.TextOID}}, &pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{columnN}},
+					&pgproto3.BindComplete{}, tag("SELECT 0"), idle))
+			}
+		})
+		var why Reason
+		if u := capture.Unclear(); len(u) > 0 {
+			why = u[0].Reason
+		}
+		if why != tc.want || capture.Blind() != (why == ReasonAnything) || len(got) > 0 {
+			t.Errorf("%q, want %q; blind %t, recorded %v", why, tc.want, capture.Blind(), got)
+		}
+	}
+}
+
 // However many texts there are, they are counted apart up to a bound, and none has a literal.
 func TestUnclearIsBounded(t *testing.T) {
 	var turns []turn
