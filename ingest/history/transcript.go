@@ -300,11 +300,11 @@ func tableName(n sql.Name) string {
 
 // define creates a table before the sessions. One that is dropped later is met by nobody.
 func (t *transcript) define(a *sqlAct) *reject.Error {
-	isNew := a.Tokens[0].Is("create") && len(a.Columns) > 0 && len(a.Writes) == 1
+	isNew := a.Tokens[0].Is("create") && len(a.Columns) > 0
 	switch {
 	case isNew && a.session == "":
 		t.preset = nil
-		t.tables[tableName(a.Writes[0])] = newTable(tableName(a.Writes[0]), a.Columns, a.Key)
+		t.tables[tableName(a.Target)] = newTable(tableName(a.Target), a.Columns, a.Key)
 	case !a.Tokens[0].Is("drop"):
 		return notRead("the statement", a.text)
 	}

@@ -82,7 +82,7 @@ type Plan struct {
 	// chain: another transaction begins where this one ends.
 	Chain bool
 
-	Target Name // of vInsert, vUpdate, vDelete; of a vSelect from one table
+	Target Name // of vInsert, vUpdate, vDelete, and vDefine; of a vSelect from one table
 	Single bool // a vSelect is from target alone
 	// conditions are columns that have to equal a value, all of them; only says that there is no other condition, and
 	// nothing else that leaves out rows.
@@ -102,7 +102,7 @@ type Plan struct {
 	Key        []string       // the primary key of the Columns of a table that a Define creates
 	Plain      bool           // a vSelect whose output columns, where they are a table's, are of one row of it
 	Mentions   map[string]int // how often a vSelect has a word that may be a table's name
-	Writes     []Name         // of vTables and vDefine
+	Writes     []Name         // of vTables, and of vDefine if it changes or drops them
 	Temporary  []string       // tables that are the connection's own from here on
 	Calls      []string       // what may be functions
 }
@@ -316,11 +316,13 @@ func (p *planner) define() *Plan {
 			return &Plan{Verb: Anything}
 		}
 		p.take("*")
-		if temporary || n.Schema == "pg_temp" {
+		switch isOwn := temporary || n.Schema == "pg_temp"; {
+		case isOwn:
 			out.Temporary = append(out.Temporary, n.Table)
+		case !word.Is("create"):
+			out.Writes = append(out.Writes, n)
 		}
-		out.Writes = append(out.Writes, n)
-		if word.Is("create") && p.peek().Is("(") {
+		if out.Target = n; word.Is("create") && p.peek().Is("(") {
 			p.definition(out)
 		}
 		if !word.Is("drop") || !p.take(",") {

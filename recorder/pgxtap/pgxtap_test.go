@@ -170,6 +170,7 @@ func TestStatements(t *testing.T) {
 	url, do := server(t)
 	do("create table a (id int primary key, n int not null default 0, s varchar(5), m numeric(10,2), at timestamptz default now())",
 		"create table pair (x text, y int, v bigint, primary key (x, y))", "create table nokey (v int)", "create materialized view seen as select 1 as n",
+		"create schema other", "alter database canary set search_path = public, other",
 		"create function f() returns int language plpgsql as 'begin return 1; end'")
 	type ops []string
 	cases := []struct {
@@ -338,6 +339,22 @@ func TestStatements(t *testing.T) {
 			exec(t, c, "insert into pair values ('a', 1, 11)")
 			exec(t, c, "select v from public.pair where x = 'a' and y = 1")
 		}, ops{`committed [["w","pair:\"a\",1.v",10]]`}},
+		{"tables that are made, and changed", func(c *pgx.Conn) {
+			exec(t, c, "drop table if exists other.pair, other.made")
+			exec(t, c, "create table if not exists pair (x text primary key)")
+			exec(t, c, "insert into pair values ('a', 1, 10)")
+			exec(t, c, "create table other.made (id int primary key, n int)")
+			exec(t, c, "insert into made values (1, 5)")
+			exec(t, c, "alter table other.made rename to pair")
+			exec(t, c, "insert into other.pair values (2, 6)")
+			exec(t, c, "select v from public.pair where y = 1 and x = 'a'")
+			exec(t, c, "alter table public.pair alter v type int")
+			exec(t, c, "select v from public.pair where x = 'a' and y = 1")
+			exec(t, c, "select n from other.pair where id = 1")
+			exec(t, c, "drop table other.pair")
+			exec(t, c, "alter table pair alter v type bigint")
+		}, ops{`committed [["w","pair:\"a\",1.v",10]]`, `committed [["w","other.made:1.n",5]]`, `committed [["w","other.pair:2.n",6]]`,
+			`committed [["r","pair:\"a\",1.v",10]]`, `initial [["w","other.pair:1.n",5]]`, `committed [["r","other.pair:1.n",5]]`}},
 		{"a function may write anything", func(c *pgx.Conn) {
 			exec(t, c, "insert into a (id, n) values (9, 1)")
 			exec(t, c, "select f()")

@@ -45,6 +45,7 @@ type Capture struct {
 	connections atomic.Int64
 	outcomes    [3]atomic.Int64
 
+	loading sync.Mutex // by who asks for the tables: what was asked last holds
 	mu      sync.Mutex
 	plans   map[string][]*sql.Plan
 	unclear map[Unclear]int64
@@ -83,8 +84,16 @@ func New(ctx context.Context, rec *recorder.Recorder, o Options) (*Capture, erro
 // atWorkPause is how long it is waited for transactions to end before it is looked again.
 const atWorkPause = 50 * time.Millisecond
 
-// adopt takes what the database says of its tables from here on.
+// adopt takes what the database says of its tables from here on. What was of one that is not recorded any more, or is
+// called something else, is not what there will be under its name.
 func (c *Capture) adopt(catalog *Catalog) {
+	if before := c.catalog.Load(); before != nil {
+		for oid, t := range before.byOID {
+			if now := catalog.byOID[oid]; t.key != nil && (now == nil || now.key == nil || now.called != t.called) {
+				c.items.loseTable(t, -1)
+			}
+		}
+	}
 	for _, t := range catalog.byOID {
 		if t.label = t.called; c.options.Complete {
 			t.label = c.options.Prefix + t.called
@@ -98,6 +107,8 @@ func (c *Capture) Catalog() *Catalog { return c.catalog.Load() }
 
 // Reload asks for the tables again. If that fails nothing is known of them, and a statement may write anything.
 func (c *Capture) Reload() {
+	c.loading.Lock()
+	defer c.loading.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), loadMax)
 	defer cancel()
 	catalog, err := c.options.Load(ctx)

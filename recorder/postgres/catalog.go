@@ -59,17 +59,14 @@ func (t *table) column(name string) int {
 
 func (t *table) isKey(column int) bool { return slices.Contains(t.key, column) }
 
-// find is the table that a statement names, in whichever schemas it is looked up; false: there is none, or several may
-// be meant.
-func (c *Catalog) find(n sql.Name) (*table, bool) {
-	if n.Schema != "" {
-		t, ok := c.tables[n]
-		return t, ok
+// named are the tables that a name may mean, in whichever schemas it is looked up.
+func (c *Catalog) named(n sql.Name) []*table {
+	if t := c.tables[n]; t != nil {
+		return []*table{t}
+	} else if n.Schema != "" {
+		return nil
 	}
-	if ts := c.byName[n.Table]; len(ts) == 1 {
-		return ts[0], true
-	}
-	return nil, false
+	return c.byName[n.Table]
 }
 
 // Tables says of how many tables rows are recorded, and why those of others are not.

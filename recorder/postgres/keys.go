@@ -2,11 +2,9 @@ package postgres
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/sql"
 )
 
 // standing is what is known of an item, of which a write that is not in the records would make what is read a riddle.
@@ -102,24 +100,6 @@ func (s *items) loseTable(t *table, column int) {
 		s.lossy[columnName{t.label, t.columns[column].name}] = true
 	} else {
 		s.lossy[columnName{t.label, ""}] = true
-	}
-}
-
-// defined says that tables of these names are made or changed: what was there under the names is not what will be.
-func (s *items) defined(names []sql.Name, prefix string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range names {
-		label := prefix + n.Table
-		if n.Schema != "" && n.Schema != "public" {
-			label = prefix + n.Schema + "." + n.Table
-		}
-		for key := range s.of {
-			if strings.HasPrefix(key, label+":") {
-				s.lossy[columnName{label, ""}] = true
-				break
-			}
-		}
 	}
 }
 

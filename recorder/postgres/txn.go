@@ -252,7 +252,6 @@ func (c *Connection) start(r *run) *run {
 	c.batch, c.sent = c.batch+1, c.sent+1
 	p := r.plan
 	r.catalog = c.capture.catalog.Load()
-	complete := c.capture.options.Complete
 	if slices.ContainsFunc(p.Calls, func(f string) bool { return r.catalog.writers[f] }) {
 		c.capture.anything(p)
 	}
@@ -271,18 +270,19 @@ func (c *Connection) start(r *run) *run {
 		if c.txn != nil { // its COMMIT may be sent before it is answered
 			c.unlearn(c.txn.undo)
 		}
-	case sql.Define, sql.WriteTables:
+	case sql.Define:
 		for _, n := range p.Writes {
-			t, ok := c.find(r, n)
-			switch {
-			case ok && (p.Verb == sql.Define || !t.risky):
+			for _, t := range r.catalog.named(n) {
 				c.loseRows(p, t)
-			case p.Verb == sql.WriteTables:
-				c.capture.anything(p)
 			}
 		}
-		if p.Verb == sql.Define && complete {
-			c.capture.items.defined(p.Writes, c.capture.options.Prefix)
+	case sql.WriteTables:
+		for _, n := range p.Writes {
+			if t, ok := c.find(r, n); ok && !t.risky {
+				c.loseRows(p, t)
+			} else {
+				c.capture.anything(p)
+			}
 		}
 	case sql.Insert, sql.Update, sql.Delete:
 		t, ok := c.find(r, p.Target)
@@ -322,13 +322,14 @@ func (c *Connection) loseFollowers(p *sql.Plan, t *table, deleted bool, columns 
 
 // find is the table that a statement of this connection names.
 func (c *Connection) find(r *run, n sql.Name) (*table, bool) {
-	switch isOwn := n.Schema == "pg_temp" || n.Schema == "" && c.temporary[n.Table]; {
-	case isOwn && len(r.catalog.byName[n.Table]) == 0:
-		return &table{}, true
-	case isOwn:
+	tables := r.catalog.named(sql.Name{Table: n.Table})
+	if n.Schema == "pg_temp" || n.Schema == "" && c.temporary[n.Table] {
+		return &table{}, len(tables) == 0
+	}
+	if tables = r.catalog.named(n); len(tables) != 1 {
 		return nil, false
 	}
-	return r.catalog.find(n)
+	return tables[0], true
 }
 
 // sync takes what commits all that does not stand in a transaction of its own.

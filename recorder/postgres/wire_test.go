@@ -197,6 +197,9 @@ func TestNotUnderstood(t *testing.T) {
 		{"truncate a", ReasonRows},
 		{"merge into a using b on a.id = b.id when matched then delete", ReasonRows},
 		{"set search_path to x; update a set n = 1 where id = 1", ""}, // there is one of this name
+		{"create table if not exists a (id int)", ""},
+		{"alter table a add x int", ReasonRows},
+		{"drop table twice", ReasonRows},
 		{"update twice set n = 1 where id = 1", ReasonAnything},
 		{"create temp table a (id int); update a set n = 1 where id = 1", ReasonAnything},
 	} {
