@@ -161,7 +161,7 @@ func (v *validator) source(c *Config) {
 		v.errorf("source", "has %s: give only one", strings.Join(given, " and "))
 	}
 	if k := c.Source.Kafka; k != nil {
-		v.kafka(k)
+		v.cluster("source.kafka", k.Brokers, k.Topic, k.TLS, k.SASL)
 	}
 	if f := c.Source.File; f != nil && f.Path == "" {
 		v.errorf("source.file.path", "is missing: name the file")
@@ -204,10 +204,6 @@ func (v *validator) mapping(m *Mapping, c *Config) {
 	if c.Clock != record.ClockDatabase && c.Clock != record.ClockIgnore {
 		v.errorf("clock", "must be database (or ignore), as source.mapping.form is timekiller: its times are the database's own")
 	}
-}
-
-func (v *validator) kafka(k *Kafka) {
-	v.cluster("source.kafka", k.Brokers, k.Topic, k.TLS, k.SASL)
 }
 
 // cluster checks how a topic is reached.

@@ -159,7 +159,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 				}
 			}
 			if cfg.Workload.HasRows() {
-				h, err := predicate.Read(txns, predicate.Unasked{}, func() bool { return false })
+				h, err := predicate.Read(txns, nil, predicate.Unasked{}, func() bool { return false })
 				if err != nil {
 					t.Fatal(err)
 				}

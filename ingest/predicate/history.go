@@ -296,12 +296,7 @@ type read struct {
 	value    record.Value
 }
 
-// Read is ReadPartly where all tables are whole.
-func Read(txns []record.Transaction, unasked Unasked, stop func() bool) (*History, error) {
-	return ReadPartly(txns, nil, unasked, stop)
-}
-
-// ReadPartly takes transactions apart. Of the tables that whole names nobody may have written a row that is not
+// Read takes transactions apart. Of the tables that whole names, nil for all, nobody may have written a row that is not
 // among them, and all rows are absent at first. Of the others it is asked what statements returned, where that is a
 // row with all columns, as all rows of a table have the same: that a row was not returned shows nothing. What the
 // clients saw stays what it was: all else of the transactions is shared with those given.
@@ -310,7 +305,7 @@ func Read(txns []record.Transaction, unasked Unasked, stop func() bool) (*Histor
 // a column that no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns
 // hold what can't be compared. O(size of the records). stop is asked often, here and by Explain and AskAll; once it
 // answers true, which it goes on doing, work ends early, and what comes of it means nothing.
-func ReadPartly(txns []record.Transaction, whole func(table string) bool, unasked Unasked,
+func Read(txns []record.Transaction, whole func(table string) bool, unasked Unasked,
 	stop func() bool) (*History, error) {
 	h := newHistory(unasked, stop)
 	h.whole, h.Txns, h.acts = whole, txns, make([][]act, len(txns))

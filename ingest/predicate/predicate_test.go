@@ -168,7 +168,7 @@ func TestItems(t *testing.T) {
 				}
 				txns = append(txns, x)
 			}
-			items, err := predicate.Read(txns, predicate.Unasked{}, func() bool { return false })
+			items, err := predicate.Read(txns, nil, predicate.Unasked{}, func() bool { return false })
 			got := fmt.Sprint(err)
 			if err == nil {
 				if err := items.AskAll(predicate.OperationsMax); err != nil {
@@ -208,12 +208,12 @@ func TestReadStops(t *testing.T) {
 		txns = append(txns, record.Transaction{Status: record.Committed, Ops: []record.Op{{Kind: record.PredicateRead, Key: "t", Where: "v = 1", Value: rows}}})
 	}
 	asked := 0
-	if _, err := predicate.Read(txns, predicate.Unasked{}, func() bool { asked++; return false }); err != nil || asked < 10 {
+	if _, err := predicate.Read(txns, nil, predicate.Unasked{}, func() bool { asked++; return false }); err != nil || asked < 10 {
 		t.Fatal(err, asked)
 	}
 	for last := range asked {
 		n := 0
-		if h, err := predicate.Read(txns, predicate.Unasked{}, func() bool { n++; return n > last }); err == nil {
+		if h, err := predicate.Read(txns, nil, predicate.Unasked{}, func() bool { n++; return n > last }); err == nil {
 			t.Fatalf("stopped after it was asked %d of %d times: %v", last, asked, h.Size())
 		}
 	}
@@ -239,7 +239,7 @@ func TestLongConditionsStop(t *testing.T) {
 		txns = append(txns, record.Transaction{Session: name, ID: name, Status: record.Committed, Ops: []record.Op{{Kind: record.Read, Key: "t:0", Value: wrote.Ops[0].Value}, {Kind: record.PredicateRead, Key: "t", Where: where, Value: record.ObjectOf(nil)}}})
 	}
 	asked, last := 0, -1
-	h, err := predicate.Read(txns, predicate.Unasked{}, func() bool { asked++; return asked == last })
+	h, err := predicate.Read(txns, nil, predicate.Unasked{}, func() bool { asked++; return asked == last })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestHitsOfWhatDidNotCommit(t *testing.T) {
 	}
 	for status, supposed := range map[record.Status]bool{record.Aborted: false, record.Unknown: true, record.Committed: true} {
 		txns[1].Status = status
-		items, err := predicate.Read(txns, predicate.Unasked{}, func() bool { return false })
+		items, err := predicate.Read(txns, nil, predicate.Unasked{}, func() bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func TestTooMuchIsNotAskedFor(t *testing.T) {
 			}
 		},
 	} {
-		h, err := predicate.Read(txns, predicate.Unasked{}, func() bool { return false })
+		h, err := predicate.Read(txns, nil, predicate.Unasked{}, func() bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestOrderWithUnknownOutcomes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := predicate.Read(slices.Collect(g.Transactions()), predicate.Unasked{}, func() bool { return false })
+		h, err := predicate.Read(slices.Collect(g.Transactions()), nil, predicate.Unasked{}, func() bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +339,7 @@ func TestOrderOfWhatIsAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := predicate.Unasked{Txn: func(t int) bool { return t > 300 }}
-		h, err := predicate.Read(slices.Collect(g.Transactions()), later, func() bool { return false })
+		h, err := predicate.Read(slices.Collect(g.Transactions()), nil, later, func() bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ type ingest struct {
 	teller  *teller // hears of trouble
 	status  *status // hears of histories
 	contact *contact
-	stage   stage
+	stage   *decode.Stage
 	// partitions is how many the source has.
 	partitions func() int
 	// complete: every write since the initial state can still be said to be seen,
@@ -106,7 +106,7 @@ func (in *ingest) listened() bool {
 }
 
 // read hands on what the stage reads until it ends; out is closed then.
-func read(ctx context.Context, stage stage, out chan<- *decode.Batch) error {
+func read(ctx context.Context, stage *decode.Stage, out chan<- *decode.Batch) error {
 	defer close(out)
 	for {
 		b, err := stage.Read(ctx)
@@ -119,13 +119,6 @@ func read(ctx context.Context, stage stage, out chan<- *decode.Batch) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// stage is the input, decoded: decode.Stage.
-type stage interface {
-	Read(ctx context.Context) (*decode.Batch, error)
-	Waiting() (batches int, bytes int64)
-	Capacity() (batches int, bytes int64)
 }
 
 // run works until the input or reading ends. What is durable depends on work, which

@@ -462,11 +462,7 @@ func (k *keeper) holdLetters(letters []store.DeadLetter) {
 func (k *keeper) show() {
 	k.metrics.queue.WithLabelValues(queueHeld).Set(float64(len(k.held)))
 	k.metrics.queueBytes.WithLabelValues(queueHeld).Set(float64(k.heldBytes))
-	full := 0.0
-	if k.full != nil {
-		full = 1
-	}
-	k.metrics.storeHolding.Set(full)
+	k.metrics.storeHolding.Set(float64(bit(k.full != nil)))
 }
 
 // heldBase is the number of the first alert that is held; those in the store never

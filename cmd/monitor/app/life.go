@@ -276,7 +276,7 @@ func (t *teller) round(ctx context.Context) (told bool, err error) {
 		t.look(now)
 	}
 	for more := true; more; {
-		if ended(ctx) || !t.keeper.tells() {
+		if ctx.Err() != nil || !t.keeper.tells() {
 			return told, nil
 		}
 		var n int
@@ -303,8 +303,6 @@ func (t *teller) judged(now time.Time) {
 		}
 	}
 }
-
-func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // step makes one commit. It tells whether there is more to be brought, and how many
 // notices there were. With flush, everything is told, whatever the rate. After an error

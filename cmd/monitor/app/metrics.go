@@ -136,11 +136,7 @@ const (
 
 // setComplete shows whether a history's coverage is complete.
 func (m *metrics) setComplete(db string, complete bool) {
-	v := 0.0
-	if complete {
-		v = 1
-	}
-	m.complete.WithLabelValues(db).Set(v)
+	m.complete.WithLabelValues(db).Set(float64(bit(complete)))
 }
 
 // begin gives a history's counters their zeros: one that begins with 1 has not grown,

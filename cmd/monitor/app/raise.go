@@ -205,14 +205,9 @@ func (w *worker) judged() alerts.Place {
 
 // foundAt is place with the time of what was found now, if it has any.
 func (w *worker) foundAt(v *stream.Violation) alerts.Place {
-	at, timed := w.place(), int64(math.MinInt64)
-	for _, id := range v.Txns {
-		if t, ok := v.Find(id); ok && t.HasTimes {
-			timed = max(timed, t.End)
-		}
-	}
-	if timed != math.MinInt64 {
-		at.Time = min(at.Time, timed)
+	at := w.place()
+	if end, ok := lastEnd(&v.Violation, v.Find); ok {
+		at.Time = min(at.Time, end)
 	}
 	return at
 }

@@ -41,7 +41,7 @@ func (q *Question) readItems() {
 	unasked := predicate.Unasked{Key: q.Unasked.Key, Txn: func(t int) bool {
 		return q.left[t] || q.near != nil && !q.near[t] || q.Unasked.Txn != nil && q.Unasked.Txn(t)
 	}}
-	q.items, err = predicate.ReadPartly(q.Records.Transactions(), a.whole, unasked,
+	q.items, err = predicate.Read(q.Records.Transactions(), a.whole, unasked,
 		func() bool { return q.Stop() != verdict.NoReason })
 	if err == nil && q.items.Supposed && q.Unasked.Any() {
 		err = errors.New("it is not known what predicate writes hit, or made of it, and not all that they may have met")

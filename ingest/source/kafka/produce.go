@@ -24,7 +24,7 @@ type ProducerOptions struct {
 	OnRetry func(error)
 }
 
-// produceBytes bounds what one partition is sent at a time. Brokers refuse
+// produceBytes bounds what is sent at a time, but for a record that is larger by itself. Brokers refuse
 // batches of more than 1 MiB unless they are told otherwise.
 const (
 	produceBytes    = 900 << 10
@@ -39,10 +39,8 @@ const (
 // Java clients choose. Nothing is written twice on purpose, but an answer that
 // is lost makes it send again: the reader drops the second by its id.
 type Producer struct {
-	conns *connections
-	// many collects records into batches, one sends a single large record that
-	// does not fit into a batch.
-	many, one *kafkago.Writer
+	conns  *connections
+	writer *kafkago.Writer
 }
 
 // OpenProducer connects and creates the topic if it is missing, with the
@@ -68,15 +66,12 @@ func OpenProducer(ctx context.Context, opts ProducerOptions) (*Producer, error) 
 		conns.close()
 		return nil, err
 	}
-	writer := func(messages int, bytes int64) *kafkago.Writer {
-		return &kafkago.Writer{
-			Addr: conns.addr, Topic: opts.Topic, Transport: conns.transport,
-			Balancer: kafkago.Murmur2Balancer{}, RequiredAcks: kafkago.RequireAll,
-			BatchSize: messages, BatchBytes: bytes, BatchTimeout: 5 * time.Millisecond,
-			MaxAttempts: produceAttempts, WriteBackoffMin: 50 * time.Millisecond, WriteBackoffMax: time.Second,
-		}
-	}
-	return &Producer{conns: conns, many: writer(produceMessages, produceBytes), one: writer(1, 1<<31-1)}, nil
+	return &Producer{conns: conns, writer: &kafkago.Writer{
+		Addr: conns.addr, Topic: opts.Topic, Transport: conns.transport,
+		Balancer: kafkago.Murmur2Balancer{}, RequiredAcks: kafkago.RequireAll,
+		BatchSize: produceMessages, BatchBytes: 1<<31 - 1, BatchTimeout: 5 * time.Millisecond,
+		MaxAttempts: produceAttempts, WriteBackoffMin: 50 * time.Millisecond, WriteBackoffMax: time.Second,
+	}}, nil
 }
 
 // createTopic makes the topic unless there is one.
@@ -119,11 +114,7 @@ func createTopic(ctx context.Context, conns *connections, opts ProducerOptions) 
 // producer should be closed. More records in one call are faster.
 func (p *Producer) Send(ctx context.Context, messages ...source.Message) error {
 	var batch []kafkago.Message
-	flush := func() error {
-		err := write(ctx, p.many, batch...)
-		batch = batch[:0]
-		return err
-	}
+	size := 0
 	for _, m := range messages {
 		out := kafkago.Message{Key: m.Key, Value: m.Value}
 		if m.Time != 0 {
@@ -132,28 +123,26 @@ func (p *Producer) Send(ctx context.Context, messages ...source.Message) error {
 		if m.ContentType != "" {
 			out.Headers = []kafkago.Header{{Key: headerTypeKey, Value: []byte(m.ContentType)}}
 		}
-		if len(m.Key)+len(m.Value)+1<<10 < produceBytes {
-			batch = append(batch, out)
-			continue
+		more := len(m.Key) + len(m.Value) + 1<<7 // and what is around it
+		if size += more; size > produceBytes && len(batch) > 0 {
+			if err := p.write(ctx, batch); err != nil {
+				return err
+			}
+			batch, size = batch[:0], more
 		}
-		if err := flush(); err != nil { // what is before a large record stays before it
-			return err
-		}
-		if err := write(ctx, p.one, out); err != nil {
-			return err
-		}
+		batch = append(batch, out)
 	}
-	return flush()
+	return p.write(ctx, batch)
 }
 
-// write writes records with one of the writers. kafka-go retries what it has
+// write writes records. kafka-go retries what it has
 // begun to write; what fails before, when it looks for the topic's partitions,
 // is retried here.
-func write(ctx context.Context, w *kafkago.Writer, messages ...kafkago.Message) error {
+func (p *Producer) write(ctx context.Context, messages []kafkago.Message) error {
 	retry := backoff.NewExponentialBackOff()
-	retry.MaxInterval = w.WriteBackoffMax
+	retry.MaxInterval = p.writer.WriteBackoffMax
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := w.WriteMessages(ctx, messages...)
+		err := p.writer.WriteMessages(ctx, messages...)
 		var some kafkago.WriteErrors
 		var large kafkago.MessageTooLargeError
 		switch {
@@ -176,5 +165,5 @@ func write(ctx context.Context, w *kafkago.Writer, messages ...kafkago.Message) 
 // Close closes the connections.
 func (p *Producer) Close() error {
 	p.conns.close() // first: whatever a writer still tries fails at once
-	return errors.Join(p.many.Close(), p.one.Close())
+	return p.writer.Close()
 }
