@@ -77,11 +77,7 @@ func (ev *evidence) vouch(v *verdict.Violation) (proved bool) {
 			x.Writes = append(x.Writes, key)
 		}
 	}
-	v.Exhibits = ev.withMakers(v.Exhibits)
-	v.Evidence = v.Evidence[:0]
-	for _, x := range v.Exhibits {
-		v.Evidence = append(v.Evidence, x.Txn)
-	}
+	ev.cite(v)
 	return proved
 }
 
@@ -310,26 +306,27 @@ func tellerOf(h *history, p *constraint.Polygraph, f *constraint.Violation) *tel
 	return &teller{h, p, f.Others, othersEdges}
 }
 
-// proof is a finding, and what proves it: what is said there, or, if that is not proved, everything.
-type proof struct {
+// suspicion is a finding with exhibits. Package alerts proves it, once, from the records; what is asked here is whether
+// the engine may go on from it, and how few records are enough.
+type suspicion struct {
 	*constraint.Violation
 	exhibits *exhibits
-	proved   bool
+	enough   bool // the exhibits break the level by themselves; else it takes everything
 }
 
-// prove looks for exhibits of f that prove it: those that it names if it counts as it is, else what breaks c's level by
+// confirm looks for exhibits that are enough: those that f names if it counts as it is, else what breaks c's level by
 // itself.
-func (ev *evidence) prove(c *check, f *constraint.Violation, counts bool) proof {
+func (ev *evidence) confirm(c *check, f *constraint.Violation, counts bool) suspicion {
 	x := ev.exhibited(c, f)
-	p := proof{f, x, counts && x.suffice(f)}
-	for i := 0; i < 3 && !p.proved && !ev.stop.halted(); i++ { // what it is of; the members, then those that they read from
+	p := suspicion{f, x, counts && x.suffice(f)}
+	for i := 0; i < 3 && !p.enough && !ev.stop.halted(); i++ { // what it is of; members, then those that they read from
 		if i > 0 {
 			x.everything()
 		} else if f.Whole {
 			continue
 		}
 		var shown *constraint.Violation
-		if shown, p.proved = ev.violated(c, x); shown != nil && f.Assumed && !c.timed {
+		if shown, p.enough = ev.violated(c, x); shown != nil && f.Assumed && !c.timed {
 			// It rests on times that are no part of the level. What the exhibits show without them would be found as
 			// well, and is what is told.
 			p.Violation = shown
@@ -341,20 +338,26 @@ func (ev *evidence) prove(c *check, f *constraint.Violation, counts bool) proof 
 	return p
 }
 
-// proven is the violation that a proof shows.
-func (ev *evidence) proven(c *check, p proof) verdict.Violation {
+// cited is a suspicion in terms of transactions, with its evidence.
+func (ev *evidence) cited(c *check, p suspicion) verdict.Violation {
 	v := ev.violation(c, p.Violation)
-	if !p.proved {
+	if !p.enough {
 		for id := range ev.h.indexOf {
 			v.Evidence = append(v.Evidence, verdict.TxnID(id))
 		}
 		return v
 	}
-	v.Exhibits = ev.withMakers(p.exhibits.list())
-	for _, ex := range v.Exhibits {
-		v.Evidence = append(v.Evidence, ex.Txn)
-	}
+	v.Exhibits = p.exhibits.list()
+	ev.cite(&v)
 	return v
+}
+
+// cite makes the transactions of v's exhibits, and the makers of what these have, its evidence.
+func (ev *evidence) cite(v *verdict.Violation) {
+	v.Exhibits, v.Evidence = ev.withMakers(v.Exhibits), v.Evidence[:0]
+	for _, x := range v.Exhibits {
+		v.Evidence = append(v.Evidence, x.Txn)
+	}
 }
 
 // violated checks the exhibits by themselves at c's level, and tells what is found in them. What the search does not

@@ -40,27 +40,28 @@ type graphs struct {
 type check struct {
 	level  verdict.Level
 	split  bool
-	prefix bool // pc
-	single bool // lin: without session order, and of single objects only
-	timed  bool // real time is part of the level
-	poly   *constraint.Polygraph
-	strand *strand
-	pruned bool // times are used though the level does not have them
+	prefix bool                  // pc
+	single bool                  // lin: without session order, and of single objects only
+	timed  bool                  // real time is part of the level
+	poly   *constraint.Polygraph // nil until strands are opened
+	strand *strand               // the one that poly is of
+	pruned bool                  // poly uses times, which are no part of the level; never with timed
 
 	found       []verdict.Violation
 	unproved    int  // findings that only times show, where it can't be read again
 	partly      bool // of what was found for it, some was only counted
 	notRealTime bool // satisfied or not, no order that keeps to the clocks explains it
-	noTimes     bool
-	budget      bool
-	// rest is how many Ticks go without a search, as the last ones met their budget;
-	// rests how many will after the next one that does.
+	noTimes     bool // timed, and poly goes without times, as there are none
+	budget      bool // the last search met its budget of conflicts
+	// rest is how many Ticks are still to go without a search; rests how many went, or go, without one since a search
+	// met its budget last: 0 after one that did not.
 	rest, rests int
-	// next is how many slots there have to be for a Tick to search, as the last search
-	// was of much again; passed is how many Ticks have gone without one for that.
-	next, passed int
-	left         bool // the last Tick went without a search, for either reason
-	cost         int  // steps that the last search took
+	// next is how many slots there have to be for a Tick to search, unless spacedTicks-1 have gone without for that;
+	// 0 if the last search was not among much that had been solved before.
+	next   int
+	passed int  // Ticks that have gone without a search as there were fewer slots than next
+	left   bool // the last Tick went without a search, for rest or for next
+	cost   int  // steps that the last search took
 }
 
 // strandKind is what a strand is for: the levels of one share what a read says of

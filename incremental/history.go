@@ -25,50 +25,50 @@ type history struct {
 	sessions map[string]sessionID
 
 	txns         paged.Vec[ordinal, txn]
-	indexOf      []ordinal                        // by TxnID, or none
-	cellIDs      []cellID                         // slab of reads and writes
-	perKey       paged.Vec[version.Key, keyProps] // by key
-	skipped      int                              // operations not checked
-	total        int                              // operations of committed transactions
-	predicates   bool                             // there are predicate operations
-	opaque       bool                             // a predicate write may have written anything
-	suspects     []suspect
-	looked       int                  // how many of them were looked at
+	indexOf      []ordinal // by TxnID; none of who is aborted
+	cellIDs      []cellID  // what the spans of transactions are of
+	perKey       paged.Vec[version.Key, keyProps]
+	skipped      int                  // operations that no level is held to, which leaves all levels open
+	total        int                  // operations of committed transactions
+	predicates   bool                 // who is not aborted has predicate operations
+	opaque       bool                 // who is not aborted may have written anything, by a predicate
+	suspects     []suspect            // violations of keys that turn out to hold no lists, say
+	looked       int                  // suspects[:looked] were looked at once, and are left for the end
 	open         int                  // transactions of unknown outcome
-	wroteFirst   bool                 // a last write was of a common value, or of what had been read
+	wroteFirst   bool                 // a last write was of a value that many write, or of what its writer had read
 	faults       map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
-	ordered      bool                 // the program order of reads is wanted where it is more than the order of keys
-	sequences    map[ordinal][]cellID // of transactions for which it is not
-	placesOf     map[ordinal][]int    // of sequences
+	ordered      bool                 // the order of reads in their transactions is asked for, as at weak levels
+	sequences    map[ordinal][]cellID // external reads in that order, of transactions in which it is not that of cells
+	placesOf     map[ordinal][]int    // by the same transactions, the operation that each read of a sequence is
 	large        int                  // transactions that are no mini-transactions
-	again        bool                 // a value was written to a key a second time
+	again        bool                 // a value was written to a key by two, neither of them aborted
 	commonly     cellFlags            // of values that many write, which shows nothing of others; see common
-	drawn        bool                 // repeated, of a key that somebody unseen may have written
-	repeated     bool                 // any other value was written to a key by two transactions, neither of them aborted
+	repeated     bool                 // a value that few write was written to a key by two, neither of them aborted
+	drawn        bool                 // so it was on a key that somebody unseen may have written; implies repeated
 	replaced     bool                 // a key was appended to and written as a whole
-	retried      bool                 // one of an aborted transaction was written by another one
+	retried      bool                 // what an aborted transaction had written was written by another one
 	several      bool                 // a transaction has several objects
-	timed        int                  // committed transactions with trusted times
-	untimed      int                  // and those without
-	disbelieved  int                  // of these, those whose times contradict their session's
+	timed        int                  // transactions whose times are used
+	untimed      int                  // transactions whose times are not, or that have none; with timed, all but bases
+	untimedSeeds int                  // untimed ones among the first Options.Seeds
+	disbelieved  int                  // untimed ones whose times contradict those of their session
 	attempts     int64                // how long before an attempt that is aborted another one may have ended
-	untimedSeeds int                  // of these, among the first, which are seeds
 	last         []sessionClock       // by session
 
-	slotTx []ordinal // by slot
-	// stubs is how many slots the seeds took, once Seeded was called; first the first
-	// slot after them with times, once there is a base, else none.
+	slotTx []ordinal // by slot: who has it
+	// stubs is how many slots the seeds took, as Seeded found; none before.
 	stubs version.Slot
+	// first is the first slot that is not before stubs and has times, as Base found; none before.
 	first version.Slot
 
 	watermark int64 // of the last Tick
 	closed    bool  // the input has ended
-	closedSet bool  // the read being decided has all its candidates
-	giving    bool  // reads are being decided that waited
+	closedSet bool  // nobody else can come who wrote what is read by those that are being decided
+	giving    bool  // reads are being decided that have waited for the watermark, or for the end
 	listKeys  map[version.Key]*listKey
 	vouchers  map[ordinal]pendingRead       // by transaction of unknown outcome: the read that shows that it took effect
 	claims    map[version.Key][]pendingRead // uncertain transactions that read the initial value
-	reads     *budget.Share                 // of finding whom reads may be of
+	reads     *budget.Share                 // the steps that finding whom reads may be of takes
 }
 
 const none = version.None
@@ -111,11 +111,13 @@ const (
 // otherWriters are the writers of a value whose write is not their transaction's
 // last to the key, or whose transaction did not commit.
 type otherWriters struct {
-	inter   ordinal // the first transaction that overwrote it itself, or none
-	inter2  ordinal // and of another one
-	aborted verdict.TxnID
-	maker   verdict.TxnID // the first of all these that made it
-	since   int64         // no attempt of the same as aborted ended earlier, by any clock
+	inter   ordinal       // the first transaction that overwrote it itself, or none
+	inter2  ordinal       // the first but inter that did, or none
+	aborted verdict.TxnID // the first aborted one, or NoTxn
+	// maker is the first of inter, inter2, aborted and further ones like these that had not read the value there
+	// before, or NoTxn.
+	maker verdict.TxnID
+	since int64 // no other attempt of what aborted attempted ended earlier, by any clock
 }
 
 // member is a transaction that writes a value, or waits for its writer, and the next one to have come, in a ring:
@@ -161,22 +163,21 @@ type keyProps struct {
 	appended bool
 	changer  verdict.TxnID // the first to append to it, or else to write a scalar, or else to write, whatever came of it
 	written  bool          // by a plain write
-	scalar   bool          // by one of a value that no list is, nor nothing
+	scalar   bool          // by a plain write of a value that is neither a list nor null; implies written
 	met      bool          // a transaction touched it
-	shared   bool          // and another one
+	shared   bool          // a second transaction touched it; implies met
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	lossy    bool          // somebody unseen may have written it
-	unseen   bool          // so is declared of its table
-	whole    bool          // of its table it is declared that nobody did, and that its rows were absent at first
+	unseen   bool          // its table is declared to be one that somebody unseen may have written
+	whole    bool          // its table is declared to be written by nobody unseen, its rows absent at first
 	emptied  bool          // an empty list was read of it
-	surely   bool          // by one of known outcome
+	surely   bool          // who read an empty list of it is known to have committed; implies emptied
 	reader   ordinal       // a transaction that shows what the initial version held, or none
 	initial  cellID        // the value it held at first, once known by a read
-	// recent is the value written last by order of Step, if it is an integer, and
-	// null the cell of null: most reads find one of them, which spares the look-up.
-	recent    cellID
-	null      cellID
-	recentNum int64
+	// Most reads find one of these, which spares the look-up.
+	recent    cellID // the value written last by order of Step, if it is an integer; else none
+	recentNum int64  // that integer
+	null      cellID // null, once it was read or written; else none
 }
 
 // isListKey: its values are lists, by what is known so far.

@@ -49,7 +49,7 @@ func (e *Engine) collectOnce() {
 }
 
 // judge decides whether what the polygraph found breaks check c. What rests on times that are no part of the level only
-// counts if evidence proves it without them; else it is refuted, and the whole history is read again without times.
+// counts if exhibits break it without them; else it is refuted, and the whole history is read again without times.
 func (e *Engine) judge(c *check, f *constraint.Violation) {
 	if !e.out.applies(c.level) || e.opt.Bare && !e.opt.Online && e.out.broken(c.level, c.found) {
 		return
@@ -68,20 +68,20 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		c.partly = true
 		return
 	}
-	p := e.ev.prove(c, f, counts)
+	p := e.ev.confirm(c, f, counts)
 	_, violated := e.out.sharedOf(c.level)
 	switch {
-	case !counts && !p.proved:
+	case !counts && !p.enough:
 		c.notRealTime = true   // times alone say violated
 		if e.h.first != none { // what it would be read again from is not all
 			c.unproved++
 		} else {
 			e.retreat(c, f)
 		}
-	case violated && !p.proved:
+	case violated && !p.enough:
 		c.poly.Unexplained++ // it may follow only from what was read: a transaction took effect that can't have
 	default:
-		e.out.tell(c, e.ev.proven(c, p))
+		e.out.tell(c, e.ev.cited(c, p))
 	}
 }
 

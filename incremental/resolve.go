@@ -23,11 +23,11 @@ type resolver struct {
 	stop *stopper
 
 	waiting    []waitingRead         // reads whose writer has not come, oldest first
-	looked     int                   // how many of them giveUp has looked at
+	looked     int                   // waiting[:looked] were looked at by giveUp
 	deferred   []pendingRead         // batch: reads that wait until all candidates are admitted
 	blocked    int                   // reads that could not be decided
 	atClose    []pendingRead         // reads that only the end of the input decides
-	doubtful   []pendingRead         // of these, by transactions that may not have taken effect
+	doubtful   []pendingRead         // those of atClose whose readers may not have taken effect
 	unanchored []waitingRead         // the first lists read of keys that are not anchored, oldest first
 	suspended  map[ordinal][]anomaly // what uncertain transactions broke, if they took effect
 	repeatsDue bool                  // lists that were read again are being decided

@@ -73,10 +73,10 @@ type chooser struct {
 	choices []weakChoice
 	of      map[version.Slot][]int // choices by reader
 	in      map[ordinal]int        // by uncertain transaction: the variable that it took effect
-	cycles  []refuting
-	work    int
-	clauses int   // given to solver
-	given   []int // of these, what it rests on that no proposal is left
+	cycles  []refuting             // those that proposals ran into, oldest first
+	work    int                    // transactions that proposals were judged with; Options.ChoiceWork bounds it
+	clauses int                    // how many were given to solver
+	given   []int                  // once no proposal is left: the clauses, by number, that say so
 }
 
 // refuting is a cycle that a proposal ran into, as a clause says. It is described only if it has a part in a proof.

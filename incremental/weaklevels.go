@@ -20,14 +20,14 @@ type weakChecks struct {
 	stop   *stopper
 	levels []*weakCheck // weakest first
 	budget *budget.Share
-	// choices are reads with several possible writers, and those of transactions
+	// choices are reads with several possible writers, and all reads of transactions
 	// that may not have taken effect.
 	choices   []pendingRead
-	exclusive [][2]ordinal
+	exclusive [][2]ordinal              // pairs of transactions of which one at most took effect
 	ruledOut  map[ordinal]verdict.Level // transactions that can't have taken effect, by what breaks the level
-	held      int                       // bytes that budget knows of
+	held      int                       // bytes of the checker that budget was told of
 	gaveUp    bool                      // something was not worked off, as the budget had ended
-	searched  bool                      // whom the choices are of was searched for
+	searched  bool                      // choices were searched, which is done once, at the end
 	blocked   int                       // reads that could not be decided, of keys read before
 	repeats   []pendingRead             // lists that a transaction read again
 	keys      []version.Key             // scratch
@@ -37,14 +37,12 @@ type weakCheck struct {
 	level verdict.Level
 	name  weak.Level
 	found []verdict.Violation
-	order []version.Slot   // that satisfies the level, if the choices have been made
-	from  []verdict.Source // what was chosen
-	// outcome of a history with choices, once decided; open are the choices that it does
-	// not rest on if it is that they can't be made, excluded the uncertain transactions that
-	// are not in the order.
-	outcome  verdict.Outcome // zero without choices
-	open     int
-	excluded map[ordinal]bool
+	// Where there are choices, and the level was decided with them; zero else.
+	outcome  verdict.Outcome
+	open     int              // if violated: the choices that this does not rest on
+	order    []version.Slot   // if satisfied: one that satisfies the level
+	from     []verdict.Source // if satisfied: whom the reads of choices are of in that order
+	excluded map[ordinal]bool // if satisfied: the uncertain transactions that are not in it
 }
 
 var weakNames = map[verdict.Level]weak.Level{verdict.G1: weak.G1, verdict.RC: weak.RC, verdict.RA: weak.RA,

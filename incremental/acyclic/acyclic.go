@@ -59,16 +59,17 @@ type link struct {
 
 // Theory implements sat.Theory, sat.Propagator and sat.Guide.
 type Theory struct {
-	// The fixed graph of New: the arcs out of n are outTo[outAt[n]:outAt[n+1]].
+	// The fixed graph of New: the arcs out of n go to outTo[outAt[n]:outAt[n+1]], those into n come from
+	// inFrom[inAt[n]:inAt[n+1]].
 	outAt, outTo []int32
 	inAt, inFrom []int32
 	links        []link
-	out, in      []int32 // by node: the last link asserted
-	may          []int32 // by node: the last link of any literal from there
-	pos          []int32 // by node
-	first, last  []int32 // by literal: its links
-	stack        []sat.Lit
-	place        []int32 // by literal, while asserted: index in stack
+	out, in      []int32   // by node: the link from it, or to it, that was asserted last, or none
+	may          []int32   // by node: the last link from it, asserted or not, or none
+	pos          []int32   // by node: its place in an order of all fixed and asserted arcs
+	first, last  []int32   // by literal: its links, in a list of link.next, or none
+	stack        []sat.Lit // what is asserted, oldest first
+	place        []int32   // by literal, while asserted: index in stack
 
 	// Objections: the links of cycle o are cycles[ends[o-1]:ends[o]], in order;
 	// fixed paths lie between.

@@ -58,27 +58,26 @@ type Banded struct {
 	parts graph.Parts
 	skew  int64
 
-	end  []int64        // by slot: when it ended, or of one without a known end, what last is
-	last []int64        // by slot: the greatest known end so far, monotone
-	l    []int64        // by slot
-	p, m []int64        // by node
-	at   []Node         // by node: that which m is of
-	from []version.Slot // by node; see above
-	row  []row          // by node
+	last []int64        // by slot: the greatest known end of it and all before, so it ascends
+	end  []int64        // by slot: when it ended; where that is not known, as last
+	l    []int64        // by slot: l, as above
+	p, m []int64        // by node: p and m, as above
+	at   []Node         // by node: a commit that it reaches and whose end is its m
+	from []version.Slot // by node: from, as above
+	row  []row          // by node: row, as above
 	// sufMinL[s] = min over slots t >= s of l(t): scans for what a slot can
 	// still reach stop by it.
 	sufMinL []int64
-	maxL    int64
+	maxL    int64 // the greatest l of a slot
 	maxP    int64 // the greatest p of a node
-	// open has a bit for each node of a slot without a known end, in the words of
-	// rows; opened is the first such slot, math.MaxUint32 if there is none.
+	// open has a bit, in the words of rows, for each node of a slot without a known end.
 	open   []uint64
-	opened version.Slot
-	// least is, for each block of blockSlots slots, a lower bound of p of those that
-	// are no bases; most is the greatest p of those without a known end.
+	opened version.Slot // the first slot without a known end, math.MaxUint32 if there is none
+	// By block of blockSlots slots: a lower bound of the p of its nodes but those of bases, and the greatest p of its
+	// nodes without a known end.
 	least, most []int64
-	bases       bitset.BitSet
-	late        []uint64 // the nodes of late slots, in the words of rows; empty if there are none
+	bases       bitset.BitSet // by slot: nothing leads to it; see AddBase
+	late        []uint64      // the nodes of slots that came late, in the words of rows; empty if none did
 
 	// Late: one that comes late is taken to have ended when it says; else with the last
 	// before it, as its clock may have been set back.
