@@ -171,7 +171,7 @@ func TestStatements(t *testing.T) {
 	do("create table a (id int primary key, n int not null default 0, s varchar(5), m numeric(10,2), at timestamptz default now())",
 		"create table pair (x text, y int, v bigint, primary key (x, y))", "create table nokey (v int)", "create materialized view seen as select 1 as n",
 		"create schema other", "alter database canary set search_path = public, other",
-		"create function f() returns int language plpgsql as 'begin return 1; end'")
+		"create function f() returns int language plpgsql as 'begin return 1; end'", "create table called (id int primary key, n int default f())")
 	type ops []string
 	cases := []struct {
 		name string
@@ -355,6 +355,11 @@ func TestStatements(t *testing.T) {
 			exec(t, c, "alter table pair alter v type bigint")
 		}, ops{`committed [["w","pair:\"a\",1.v",10]]`, `committed [["w","other.made:1.n",5]]`, `committed [["w","other.pair:2.n",6]]`,
 			`committed [["r","pair:\"a\",1.v",10]]`, `initial [["w","other.pair:1.n",5]]`, `committed [["r","other.pair:1.n",5]]`}},
+		{"a function in a default may write anything", func(c *pgx.Conn) {
+			exec(t, c, "insert into pair values ('a', 1, 10)")
+			exec(t, c, "insert into called values ($1) on conflict do nothing", 1)
+			exec(t, c, "select v from pair where x = 'a' and y = 1")
+		}, ops{`committed [["w","pair:\"a\",1.v",10]]`}},
 		{"a function may write anything", func(c *pgx.Conn) {
 			exec(t, c, "insert into a (id, n) values (9, 1)")
 			exec(t, c, "select f()")

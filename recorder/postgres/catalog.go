@@ -31,7 +31,7 @@ type table struct {
 	label   string // what the names of its items begin with
 	columns []column
 	key     []int // columns of the primary key; nil: its rows are not recorded
-	risky   bool  // a write may write anything else: there are triggers or rules
+	risky   bool  // a write may write anything else: by triggers, rules, or functions in defaults and constraints
 	follow  []follower
 	notHeld string // why its rows are not recorded
 }
@@ -87,7 +87,11 @@ const (
 
 	tablesQuery = `select c.oid, n.nspname, c.relname, c.relkind::text, c.relrowsecurity,
 	c.relispartition or c.relhassubclass or exists (select from pg_inherits i where i.inhrelid = c.oid), c.relhasrules or
-	exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal and t.tgenabled <> 'D'),
+	exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal and t.tgenabled <> 'D') or
+	exists (select ` + functions + ` and p.provolatile = 'v' and p.oid in (select d.refobjid from pg_depend d
+		where d.refclassid = 'pg_proc'::regclass and (d.classid, d.objid) in (
+		select 'pg_attrdef'::regclass, oid from pg_attrdef where adrelid = c.oid union all
+		select 'pg_constraint'::regclass, oid from pg_constraint where conrelid = c.oid))),
 	coalesce((select array_to_string(i.indkey, ' ') from pg_index i
 		where i.indrelid = c.oid and i.indisprimary and i.indisvalid and i.indimmediate), '')
 	from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -109,9 +113,10 @@ const (
 	atWorkQuery = `select distinct relation from pg_locks where locktype = 'relation' and mode = 'RowExclusiveLock'
 	and database = (select oid from pg_database where datname = current_database())`
 
-	functionsQuery = `select distinct p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-	join pg_language l on l.oid = p.prolang
+	functions = `from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
 	where n.nspname not in ('pg_catalog', 'information_schema') and l.lanname not in ('c', 'internal')`
+
+	functionsQuery = `select distinct p.proname ` + functions
 )
 
 // Load asks a database for its tables. Any role may.
