@@ -38,7 +38,6 @@ type History struct {
 	size       int     // of what is asked for by now
 	rows, seen []int32 // scratch
 	unasked    Unasked
-	near       []int32
 	impossible []string // registers of rows that were returned and can't match, whatever they held
 	stop       func() bool
 	looked     int // how often a part of a condition was looked at in a row

@@ -132,27 +132,26 @@ const (
 	backMost    = 1 << 10 // how many transactions can be taken back at least
 	workMost    = 400     // how often each row that a transaction names is looked at,
 	workLeast   = 1 << 26 // or so many are at all
-	nearLeast   = 1 << 13 // how many rows statements name at least where Near says something
+	nearLeast   = 1 << 13 // how many rows statements name at least where something is near
 )
 
 // Order looks for an order of the transactions, serial or with starts, that Explain finds nothing to ask for in; it may
 // not find one that there is: then it is nil. Each transaction is looked at some times, with those that run beside it.
-func (h *History) Order(rules Rules) []verdict.Event {
+//
+// near are the transactions where an order that was not found was longest: those that might have followed, and those that
+// it ended with; first who ended about when the first did that is not in it. What breaks a level is often there. nil if
+// statements name few rows: then all of them are few enough to be asked.
+func (h *History) Order(rules Rules) (order []verdict.Event, near []int32) {
 	s := newSearch(h, rules)
 	s.extend()
-	if s.run(nil, true) {
-		return s.events()
+	switch {
+	case s.run(nil, true):
+		return s.events(), nil
+	case s.size < nearLeast:
+		return nil, nil
 	}
-	if h.near = nil; s.size >= nearLeast {
-		h.near = s.deepest
-	}
-	return nil
+	return nil, s.deepest
 }
-
-// Near are the transactions where the order that was looked for last, and not found, was longest: those that might have
-// followed, and those that it ended with; first who ended about when the first did that is not in it. What breaks a level is
-// often there. nil if statements name few rows: then all of them are few enough to be asked.
-func (h *History) Near() []int32 { return h.near }
 
 func newSearch(h *History, rules Rules) *search {
 	return &search{h: h, w: h.walk(), rules: rules, dead: map[uint64]bool{}, tried: map[uint64]bool{},

@@ -244,10 +244,11 @@ func TestLongConditionsStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked = 0
-	if h.Order(predicate.Rules{}) == nil || asked < rows*constants*reads/(1<<16) {
+	if order, _ := h.Order(predicate.Rules{}); order == nil || asked < rows*constants*reads/(1<<16) {
 		t.Errorf("it was asked %d times", asked)
 	}
-	if asked, last = 0, 2; h.Order(predicate.Rules{}) != nil {
+	asked, last = 0, 2
+	if order, _ := h.Order(predicate.Rules{}); order != nil {
 		t.Error("it went on")
 	}
 }
@@ -321,7 +322,7 @@ func TestOrderWithUnknownOutcomes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range []verdict.Level{verdict.SER, verdict.SI, verdict.PC} {
-			order := h.Order(predicate.Rules{Level: l, Sessions: true})
+			order, _ := h.Order(predicate.Rules{Level: l, Sessions: true})
 			if order == nil {
 				t.Errorf("seed %d, %v: none", seed, l)
 			} else if n := h.Explain(l, order); n > 0 {
@@ -343,7 +344,7 @@ func TestOrderOfWhatIsAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Order(predicate.Rules{Level: verdict.SSER, Sessions: true, RealTime: true}) == nil {
+		if order, _ := h.Order(predicate.Rules{Level: verdict.SSER, Sessions: true, RealTime: true}); order == nil {
 			t.Errorf("seed %d: none", seed)
 		}
 	}

@@ -110,7 +110,7 @@ func (q *Question) orders(tell func(report.Result, verdict.Level)) {
 		levels := []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI, verdict.PC}
 		for _, l := range levels {
 			q.Phase("looking for an order that explains predicates")
-			order := q.order(l)
+			order, _ := q.order(l)
 			if order == nil || q.items.Explain(l, order) > 0 || q.stopped() != verdict.NoReason {
 				continue
 			}
@@ -142,12 +142,12 @@ func (q *Question) seed() {
 }
 
 // order looks for an order that satisfies a level, if that would decide one that is open.
-func (q *Question) order(l verdict.Level) []verdict.Event {
+func (q *Question) order(l verdict.Level) (order []verdict.Event, near []int32) {
 	if !slices.ContainsFunc(q.Levels, func(asked verdict.Level) bool {
 		return (asked == l || (l == verdict.SI || l == verdict.PC) && l.Implies(asked)) && !q.Assume.beyond(asked) &&
 			q.inferred(asked).Outcome != verdict.Satisfied
 	}) {
-		return nil
+		return nil, nil
 	}
 	return q.items.Order(predicate.Rules{Level: l, Sessions: q.Assume.Sessions == record.SessionsKeep, RealTime: realTime(l),
 		MaxSkew: q.Assume.MaxSkew})
@@ -164,7 +164,6 @@ func (q *Question) ask(l verdict.Level, near []int32) (Question, verdict.Result)
 	for _, t := range near {
 		q.near[int(t)] = true
 	}
-	q.divide(nearLeft)
 	few := q.part()
 	few.AnomaliesMax, few.Conflicts = 1, auxConflicts
 	few.seed()
@@ -179,10 +178,9 @@ func (q *Question) ask(l verdict.Level, near []int32) (Question, verdict.Result)
 func (q *Question) aroundOrder(l verdict.Level, tell func(report.Result, verdict.Level)) {
 	began := time.Now()
 	for n := 0; q.AnomaliesMax == 0 || n < q.AnomaliesMax; n++ {
-		if q.Assume.beyond(l) || q.inferred(l).Outcome == verdict.Satisfied || q.order(l) != nil {
-			return
-		}
-		near, r := q.items.Near(), []verdict.Result{{}}
+		q.divide(nearLeft)
+		_, near := q.order(l)
+		r := []verdict.Result{{}}
 		if q.inferred(l).Outcome == verdict.Violated { // there may be more
 			near = near[:min(len(near), nearFirst*nearTimes)]
 		}
@@ -372,14 +370,22 @@ func (q *Question) byRecorded(l verdict.Level) bool {
 		return true
 	}
 	q.Phase("judging " + l.String() + " by the recorded writers")
-	way := Question{Records: packed.Of(q.items.Txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts,
-		AnomaliesMax: 1}
-	way.Assume.Tables = with(q.Assume.Tables, partly)
-	if way.fillIn(); way.items != nil {
-		way.seed()
+	a := q.Assume
+	a.Tables = with(a.Tables, partly)
+	return q.under(a, q.items.Txns, l) == verdict.Satisfied
+}
+
+// under judges a level of transactions, and under assumptions, of its own.
+func (q *Question) under(a Assumptions, txns []record.Transaction, l verdict.Level) verdict.Outcome {
+	way := Question{Records: packed.Of(txns), Assume: a, Stop: q.stopped, Conflicts: q.Conflicts, AnomaliesMax: 1}
+	if way.fillIn(); way.items == nil || way.items.Supposed {
+		return verdict.Unknown
 	}
-	return way.items != nil && !way.items.Supposed && way.items.Unread == nil && way.whole([]verdict.Level{l}) == nil &&
-		way.only(l).Outcome == verdict.Satisfied
+	way.seed()
+	if way.whole([]verdict.Level{l}) != nil {
+		return verdict.Unknown
+	}
+	return way.only(l).Outcome
 }
 
 // claims has what breaks a level say of no other what is not known of it: predicate writes may have hit other rows, and
@@ -414,12 +420,7 @@ func (q *Question) always(l verdict.Level) bool {
 	}
 	for txns := range ways {
 		q.Phase("judging " + l.String() + " with other rows hit")
-		way := Question{Records: packed.Of(txns), Assume: q.Assume, Stop: q.stopped, Conflicts: q.Conflicts, AnomaliesMax: 1}
-		if way.fillIn(); way.items != nil {
-			way.seed()
-		}
-		if way.items == nil || way.items.Supposed || way.whole([]verdict.Level{l}) != nil || way.only(l).
-			Outcome != verdict.Violated {
+		if q.under(q.Assume, txns, l) != verdict.Violated {
 			return false
 		}
 	}
