@@ -133,9 +133,9 @@ func (p *solver) chosenEdges() []graph.Edge {
 		return nil // it is the proof itself
 	}
 	out := p.solved.edgesOfChoices
-	for i, c := range p.solved.pairs {
+	for _, c := range p.solved.pairs {
 		a, b := p.subjects.pairs[c].a, p.subjects.pairs[c].b
-		if !p.solved.ab[i] {
+		if !p.subjects.pairs[c].ab {
 			a, b = b, a
 		}
 		out = append(out, p.sides(a, b)...)
@@ -154,8 +154,9 @@ func (p *solver) leftOut() map[slot]bool {
 	}
 	for changed := true; changed; { // the least fixpoint, from those that are in
 		changed = false
-		for ci, v := range p.solved.read {
-			if p.tab.At(v).Kind == version.Written && left[p.writer(v)] && !left[p.subjects.choices[ci].reader] {
+		for _, c := range p.subjects.choices {
+			if v := c.last; c.state == choiceOpen && v != none && p.tab.At(v).Kind == version.Written &&
+				left[p.writer(v)] && !left[c.reader] {
 				delete(left, p.writer(v))
 				changed = true
 			}

@@ -25,15 +25,13 @@ type solver struct {
 
 // solution is a choice for all that is open that leaves the graph acyclic.
 type solution struct {
-	pairs []pairID
-	ab    []bool // a before b
-	// read is the version that was read, by choice; edgesOfChoices what follows.
-	read           map[choiceID]vid
-	edgesOfChoices []graph.Edge
-	openChoices    int
-	order          []verdict.Event // instead of all that, where the history was run
-	slots          int             // there were so many when it was
-	edges          int             // of the graph when it was found, to see whether it is stale
+	pairs          []pairID     // that were open; each has its order in it as pair.ab
+	openChoices    int          // how many there were; each has what it read in it as choice.last
+	edgesOfChoices []graph.Edge // what follows from what choices read
+	edges          int          // of the graph when it was found, to see whether it is stale
+	// order is nil unless the history was run: then that is the solution, and slots how many there were.
+	order []verdict.Event
+	slots int
 }
 
 // runFirst is how many open pairs and choices make it worth trying to run the
@@ -131,14 +129,14 @@ func (p *solver) again(pairs []pairID, choices []choiceID) (n int) {
 
 // keep stores the solver's solution of what is open.
 func (p *solver) keep(q *problem, solver *sat.Solver, pairs []pairID, choices []choiceID) {
-	p.solved = solution{read: map[choiceID]vid{}, openChoices: len(choices)}
+	p.solved = solution{openChoices: len(choices)}
 	for i, v := range q.vars {
 		switch on := solver.Value(i); {
 		case v.kind == pairVar:
 			p.subjects.pairs[v.pair].ab, p.subjects.pairs[v.pair].tried = on, true
 		case !on:
 		case v.kind == candVar:
-			p.solved.read[v.choice], p.subjects.choices[v.choice].last = v.v, v.v
+			p.subjects.choices[v.choice].last = v.v
 			fallthrough
 		case v.kind == followsVar:
 			p.solved.edgesOfChoices = append(p.solved.edgesOfChoices, v.means...)
@@ -147,14 +145,10 @@ func (p *solver) keep(q *problem, solver *sat.Solver, pairs []pairID, choices []
 	p.keepPairs(pairs)
 }
 
-// keepPairs makes the orders that pairs had last part of the solution.
+// keepPairs makes the orders that pairs have part of the solution.
 func (p *solver) keepPairs(pairs []pairID) {
-	s := &p.solved
 	p.subjects.current = true
-	s.edges, s.pairs, s.ab = p.g.Len(), pairs, make([]bool, len(pairs))
-	for i, c := range pairs {
-		s.ab[i] = p.subjects.pairs[c].ab
-	}
+	p.solved.edges, p.solved.pairs = p.g.Len(), pairs
 }
 
 // coreMax bounds the constraints of which a refutation is made minimal; a
