@@ -152,22 +152,19 @@ type History struct {
 	missed int64 // what the order did not wait for, as far as that was noted as a loss
 	// samples are which sessions were left out of the entries from Floor on.
 	samples []sampled
-	// heads are how partitions begin, by number; open is of how many of them it is not known until
-	// when records are missing. headed is as Headed says.
-	heads  []partitionHead
-	open   int
-	headed bool
+	heads   []partitionHead // by partition: how it begins
+	open    int             // partitions of which it is not known until when records are missing at their beginning
+	headed  bool            // what came before the history began is missing, so that each partition has a head
 
-	// ahead[first:] are handed out by the order, and next to be released; of the
-	// first ready of them the frontier has the keys in memory. needs are keys that
-	// it has not.
-	ahead        []order.Release
-	first, ready int
-	needs        []string
-	realTime     bool // one of the levels has real time
+	// ahead[first:] are handed out by the order, and next to be released.
+	ahead    []order.Release
+	first    int
+	ready    int      // the frontier has the keys of so many from ahead[first] on in memory
+	needs    []string // keys of the next ones that the frontier has not in memory
+	realTime bool     // one of the levels has real time
 
 	contradicts []Contradiction
-	losses      []Loss
+	losses      []Loss // at most lossesMax
 }
 
 // lossesMax bounds the losses kept for Losses; the rest are only counted.

@@ -49,35 +49,35 @@ type segments struct {
 	listed           bool // some record appended to a list, or read one
 	lazy             bool // the frontier is too large to be seeded whole
 
-	number uint64 // of the segment, from 0
-	seeds  []record.Transaction
-	bases  bases // stubs that were taken when their key was touched
-	fed    []fed
-	ticks  []tick
-	begun  int // len(fed) when the segment's own records began
-	looked int // how many of fed were decided when predicates were judged last
-	// running is an order that explains what predicates of the segment found, as far as that is decided; nil: none was
-	// found, and none is looked for before there are so many of fed as resumes says. added is how many of fed it has.
-	running        *predicate.Running
-	added, resumes int
-	longest        int64 // how long a transaction of fed took
-	// since: an order explains all since the beginning, as far as that was decided when the segment before ended. rows is
-	// what it had made of the rows of tables then, and who is not in it is fed without the flag ordered.
+	number uint64               // of the segment, from 0
+	seeds  []record.Transaction // stubs of what was before, which the engine was given first
+	bases  bases                // stubs that were taken when their key was touched
+	fed    []fed                // the records that the engine has, and its bases, in its order
+	ticks  []tick               // of the engine, in order
+	begun  int                  // fed[:begun] is the overlap with the segment before, fed[begun:] the segment's own
+	looked int                  // fed[:looked] were decided when predicates were judged last
+	// running is an order that explains what predicates found in fed[:added]; nil if there is none, or none was
+	// looked for: none is before fed has grown to resumes.
+	running *predicate.Running
+	added   int
+	resumes int
+	longest int64 // how long a transaction of the segment took at most, as far as MaxTransaction
+	// since: when the segment before ended one order explained all since the beginning that was decided.
 	since     bool
-	rows      record.Transaction
-	weight    weights
-	before    unknown        // what the engine before left open of the overlap
-	pastGiven bits           // by the engine's number of a key: it has the past of the key, where that matters
-	fresh     []string       // scratch
-	refs      []frontier.Ref // scratch
-	reads     []int          // scratch
+	rows      record.Transaction // if since: what that order had made of the rows of tables
+	weight    weights            // of fed
+	before    unknown            // what the engine before left open of the overlap
+	pastGiven bits               // by the engine's number of a key: it has the past of the key, where that matters
+	fresh     []string           // scratch
+	refs      []frontier.Ref     // scratch
+	reads     []int              // scratch
 	// awaited are the values that reads of the seeds wait for, by the engine's number of the
 	// key: the least place of such a read in the stream's time.
 	awaited map[version.Key]map[record.Value]int64
 	ops     []record.Op // scratch
 	// lost are the times in which records are known to be missing.
 	lost incremental.Losses
-	// told is what was added to lost since the engine was made, as it was told.
+	// told are the losses of which the engine was told since it was made, in order.
 	told []toldLoss
 	// born is what unique, attempts, listed and lost were when the engine was made.
 	born struct {
@@ -93,13 +93,12 @@ type segments struct {
 	cutter *segment.Cutter
 	ended  bool // a segment has, and keys may leave memory
 
-	found  []Violation
-	newest int64
+	found  []Violation      // what is still to be handed out
+	newest int64            // the greatest place in the order of a record that was fed; noTime before any
 	judged uint64           // transactions before the last tick of this run
-	past   []verdict.Result // of the segments before
+	past   []verdict.Result // by Config.Levels: what the segments before say together; nil before there are any
 	stats  Stats
-	// whole says which parts of the stream are.
-	whole stretches
+	whole  stretches // which parts of the stream were judged with nothing missing
 }
 
 // fed is a record that the engine has.
