@@ -151,8 +151,9 @@ func Check(q Question, h *report.History) error {
 		return err
 	}
 	for i, v := range q.found {
-		if q.Named {
-			break
+		again := slices.ContainsFunc(q.found[:i], func(f found) bool { return f.Level == v.Level }) // of other records
+		if q.Named || again && q.Stop() != verdict.NoReason {
+			continue
 		}
 		q.Phase("explaining what breaks " + v.Level.String())
 		q.divide(len(q.found) - i)
@@ -163,7 +164,7 @@ func Check(q Question, h *report.History) error {
 		r.Seconds = v.report.Seconds + took
 		r.Stats.PhaseSeconds, r.Stats.PeakBytes = v.report.Stats.PhaseSeconds, limit.Peak()
 		r.Stats.PhaseSeconds.Explain = took
-		if slices.ContainsFunc(q.found[:i], func(f found) bool { return f.Level == v.Level }) { // of other records
+		if again {
 			r.Anomalies = append(slices.Clone(q.known[v.Level].Anomalies), r.Anomalies...)
 		}
 		tell(r, v.Level)

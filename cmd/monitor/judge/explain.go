@@ -164,7 +164,7 @@ func (x *explainer) result(v verdict.Result) report.Result {
 func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee bool) explained {
 	key := Same(v, name.Asked{Levels: x.q.Levels, Clock: x.q.Assume.Clock}, x.find)
 	told := fmt.Sprintf("%v %s", guarantee, key)
-	if e, ok := x.told[told]; ok && e.err == nil && level.Implies(e.level) {
+	if e, ok := x.told[told]; ok && (e.err == nil || x.q.Stop() != verdict.NoReason) && level.Implies(e.level) {
 		return e
 	}
 	ctx := x.context()

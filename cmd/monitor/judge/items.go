@@ -201,14 +201,17 @@ func (q *Question) aroundOrder(l verdict.Level, tell func(report.Result, verdict
 		q.explainer.find = lookup(few.Records)
 		first := q.explainer.first(r[0])
 		first.Seconds = time.Since(began).Seconds()
-		q.decided = append(q.decided, r[0])
 		for _, m := range q.Levels {
 			if m.Implies(l) && !q.Assume.beyond(m) {
 				r[0].Level, first.Level = m, m.String()
-				tell(first, m)
+				if q.inferred(m).Outcome != verdict.Violated {
+					tell(first, m)
+				}
 				q.found = append(q.found, found{r[0], first, q.explainer.find})
 			}
 		}
+		r[0].Level = l
+		q.decided = append(q.decided, r[0])
 	}
 }
 

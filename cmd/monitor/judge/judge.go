@@ -213,9 +213,9 @@ func (p *Prover) Cut() bool { return p.cut }
 // All is how many steps were taken.
 func (p *Prover) All() int { return p.taken }
 
-// Over tells whether the budget is spent.
+// Over tells whether the budget is spent, or something is proved and it is to stop.
 func (p *Prover) Over() bool {
-	over := p.end > 0 && p.taken >= p.end
+	over := p.end > 0 && (p.taken >= p.end || p.stop != nil && p.stop() != verdict.NoReason)
 	p.cut = p.cut || over
 	return over
 }
