@@ -298,9 +298,6 @@ type Session struct {
 	txn      Transaction
 }
 
-// Name is the session's name.
-func (s *Session) Name() string { return s.name }
-
 // Begin begins the next transaction; the last one has to have ended. It is called before the database
 // is told.
 func (s *Session) Begin() *Transaction { return s.begin(s.recorder.Now()) }
@@ -345,11 +342,6 @@ type Transaction struct {
 	recorder *Recorder
 	record   record.Transaction
 	out      func() // of one that is held
-}
-
-// ID names the transaction in its history.
-func (t *Transaction) ID() string {
-	return t.record.Session + "#" + strconv.FormatInt(t.record.Seq, 10)
 }
 
 // At says which server the transaction runs on. It is shown with what is found.
