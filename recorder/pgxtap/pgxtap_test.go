@@ -313,6 +313,19 @@ func TestStatements(t *testing.T) {
 			}
 			exec(t, c, "select n from a where id = 12")
 		}, ops{`committed [["w","a:12.n",1],["w","a:12.s",{"null":true}],["w","a:12.m",{"null":true}]]`}},
+		{"a savepoint behind the one that told", func(c *pgx.Conn) {
+			exec(t, c, "insert into pair values ('a', 1, 10)")
+			exec(t, c, "begin")
+			exec(t, c, "update pair set v = v + 1 where x = 'a' and y = 1")
+			exec(t, c, "savepoint p")
+			exec(t, c, "select v from pair where x = 'a' and y = 1")
+			exec(t, c, "release p")
+			exec(t, c, "savepoint p")
+			exec(t, c, "rollback to p")
+			exec(t, c, "commit")
+			exec(t, c, "select v from pair where x = 'a' and y = 1")
+		}, ops{`committed [["w","pair:\"a\",1.v",10]]`, `committed [["r","pair:\"a\",1.v",10],["w","pair:\"a\",1.v",11]]`,
+			`committed [["r","pair:\"a\",1.v",11]]`}},
 		{"rows that come back later are those of before", func(c *pgx.Conn) {
 			exec(t, c, "insert into pair values ('a', 1, 10), ('b', 1, 10)")
 			exec(t, c, "begin")

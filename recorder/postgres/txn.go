@@ -267,8 +267,12 @@ func (c *Connection) start(r *run) *run {
 	case sql.Rollback:
 		c.inBlock = p.Chain
 	case sql.RollbackTo:
-		if c.txn != nil { // its COMMIT may be sent before it is answered
-			c.unlearn(c.txn.undo)
+		if x := c.txn; x != nil { // its COMMIT may be sent before it is answered
+			from := 0
+			if i := x.find(p.Name); i >= 0 && len(c.queue) == 0 && c.batch == 1 {
+				from = x.saves[i].undo
+			}
+			c.unlearn(x.undo[from:])
 		}
 	case sql.Define:
 		for _, n := range p.Writes {
