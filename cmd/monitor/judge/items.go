@@ -488,14 +488,14 @@ const partAsks, partItems, itemBytes = 1000, 1 << 20, 256
 // Part judges records that have predicates, and are a part of a history, at several levels: what breaks them is in the
 // results, of which the i-th is of the transactions that find(i) finds, with registers in place of predicates. What
 // Unasked names was not read, as far as is known. None: the predicates can't be judged. What takes too long is left
-// open: after partAsks questions whether to stop, and one for every four records, each of which stands for some half
+// open: after partAsks questions whether to stop, and one for every two records, each of which stands for some half
 // of a millisecond; and what takes more than BytesMax.
 // count is how many rows statements found, by their registers.
 func (q Question) Part() (results []verdict.Result, find func(i int) func(verdict.TxnID) (*record.Transaction, bool),
 	count func(id, register string) (rows int, known bool)) {
 	q.Named, q.read = true, q.Records.Summary()
 	q.read.Missing = 0 // of a session a part is known
-	asked, most, stop := 0, partAsks+q.Records.Len()/4, q.Stop
+	asked, most, stop := 0, partAsks+q.Records.Len()/2, q.Stop
 	if q.itemsMax = partItems; q.BytesMax > 0 {
 		q.itemsMax = min(partItems, q.BytesMax/itemBytes)
 	}
