@@ -41,7 +41,7 @@ type Connection struct {
 	described  map[*sql.Plan]*rows // of the simple protocol
 
 	// Room that is used again.
-	room        [8]answer
+	room        [32]answer
 	runsLeft    []*run
 	portalsLeft []*portal
 	tokens      []sql.Token
