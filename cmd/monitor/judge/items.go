@@ -195,8 +195,12 @@ func (q *Question) aroundOrder(l verdict.Level, tell func(report.Result, verdict
 		if q.left == nil {
 			q.left = map[int]bool{}
 		}
+		had := len(q.left)
 		for _, t := range r[0].Violations[0].Evidence {
 			q.left[int(t)] = true
+		}
+		if len(q.left) == had { // it is broken whatever they read
+			return
 		}
 		q.explainer.find = lookup(few.Records)
 		first := q.explainer.first(r[0])
