@@ -163,7 +163,7 @@ func (p *loader) survey() bool {
 
 // surveyAgain: a survey is repeated that brought more than an edge for so many nodes. The next
 // one brings about a fourth.
-const surveyAgain = 16
+const surveyAgain = 8
 
 // surveyOnce is how many edges were put in. If what follows is a cycle all is taken back; Blocks
 // will find it and know why.

@@ -104,8 +104,9 @@ func TestSurvey(t *testing.T) {
 			t.Errorf("%s: %d edges follow a survey", s.name, r.p.g.Len()-edges)
 		}
 
-		// That U is before T, by S, decides that X is before Y, so that V, which read X's z, is before Y.
-		r = finish("X x w(z) w(m)\nU u r(m)=X w(x) w(y)\nT t w(x) w(n)\nS s r(x)=T r(y)=U\nY y r(n)=T w(z)\nV v r(z)=X", s.cfg)
+		// That U is before T, by S, decides that X is before Y, so that V, which read X's z, is before Y. O is one that that
+		// puts before T: more edges than one are worth another survey.
+		r = finish("X x w(z) w(m)\nU u r(m)=X w(x) w(y)\nT t w(x) w(n)\nS s r(x)=T r(y)=U\nY y r(n)=T w(z)\nV v r(z)=X\nO o r(x)=U", s.cfg)
 		v, y := r.p.start(slot(r.pl.txn("V"))), r.p.commit(slot(r.pl.txn("Y")))
 		if again := r.p.bits != nil; r.p.reach.Reaches(v, y) != again {
 			t.Errorf("%s: V is before Y after the survey: %v", s.name, !again)
