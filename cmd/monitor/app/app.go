@@ -517,7 +517,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		halt()
 		a.log.Info().Msg("stopping") // whatever anybody is busy with
 	})()
-	a.contact.every, a.contact.since = a.cfg.Solver.Every, began
+	a.contact.every = a.cfg.Solver.Every
 	a.contact.waitMax = window.Order.MaxBuffered / 3 // a run before may have read as much
 	a.contact.alone = a.untilEnd || a.cfg.Source.File != nil
 	in := &ingest{

@@ -10,7 +10,8 @@ import (
 )
 
 // contact is whether the source can be read, and until when those who write to it are waited for: they may not have
-// reached it either, and try again ever more rarely. It has no clock. Any goroutine may use it.
+// reached it either, and try again ever more rarely. It has no clock. Any goroutine may say that
+// it fails; all else is one's.
 type contact struct {
 	every   time.Duration // something happens at least so often, unless the process is stopped
 	waitMax int           // so much may wait until those who write have caught up; more is not read
@@ -50,7 +51,7 @@ func (c *contact) of(n int) *part {
 		c.parts = map[int]*part{}
 	}
 	if c.parts[n] == nil {
-		c.parts[n] = &part{}
+		c.parts[n] = &part{out: time.Unix(0, 0)} // nobody knows what was before
 	}
 	return c.parts[n]
 }
@@ -116,17 +117,20 @@ func (c *contact) rests(now time.Time) (reads bool) {
 
 // wakes notes that something happens. Where the process was stopped the source may have been away meanwhile.
 func (c *contact) wakes(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if away := now.Sub(c.rested); away > c.every+stoppedLeast {
-		c.returns(now, away)
+		c.away(now, away)
 	}
 }
 
-// away notes that nobody could have told whether the source was there.
+// away notes that nobody could have told whether the source was there, for so long.
 func (c *contact) away(now time.Time, away time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, p := range c.parts {
+		if p.out.IsZero() {
+			p.out = now.Add(-away)
+		}
+	}
 	c.returns(now, away)
 }
 

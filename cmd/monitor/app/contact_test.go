@@ -27,7 +27,7 @@ func TestContact(t *testing.T) {
 	var c *contact
 	datadriven.RunTest(t, "testdata/contact.txt", func(t *testing.T, d *datadriven.TestData) string {
 		if d.Cmd == "new" {
-			c = &contact{every: time.Second, waitMax: 100, alone: d.HasArg("alone"), since: began}
+			c = &contact{every: time.Second, waitMax: 100, alone: d.HasArg("alone")}
 		}
 		var b strings.Builder
 		for line := range strings.Lines(d.Input) {
