@@ -58,8 +58,8 @@ func TestCheckpointIsReadAsWritten(t *testing.T) {
 func TestEntryIsReadAsWritten(t *testing.T) {
 	for i, e := range []*entry{
 		{number: 3, time: -5},
-		{number: 4, time: 1 << 60, partitions: 12, sample: map[string]uint8{"b": 3, "a": 20}},
-		{number: 5, time: 9, partitions: 3, sample: map[string]uint8{"default": 1}, batch: testBatch()},
+		{number: 4, time: 1 << 60, partitions: 12, returned: true, sample: map[string]uint8{"b": 3, "a": 20}},
+		{number: 5, time: 9, partitions: 3, sample: map[string]uint8{"default": 1}, batch: testBatch(), returned: true},
 	} {
 		b := e.append(nil)
 		got, err := parseEntry(e.number, b)
@@ -69,7 +69,7 @@ func TestEntryIsReadAsWritten(t *testing.T) {
 		if again := got.append(nil); !bytes.Equal(again, b) {
 			t.Errorf("%d: written again it is another: %+v", i, got)
 		}
-		if got.number != e.number || got.time != e.time || got.partitions != e.partitions || fmt.Sprint(got.sample) != fmt.Sprint(e.sample) || (got.batch == nil) != (e.batch == nil) {
+		if got.number != e.number || got.time != e.time || got.partitions != e.partitions || got.returned != e.returned || fmt.Sprint(got.sample) != fmt.Sprint(e.sample) || (got.batch == nil) != (e.batch == nil) {
 			t.Errorf("%d: got %+v, want %+v", i, got, e)
 		}
 		if e.batch != nil && (got.batch.Len() != e.batch.Len() || got.batch.Head(2) != e.batch.Head(2) || got.batch.Next != e.batch.Next) {
