@@ -33,7 +33,7 @@ func (d *decider) solve(c *check) {
 	used := d.budget.Used()
 	defer func() {
 		c.cost = int(d.budget.Used() - used)
-		c.left, c.passed, c.next = false, 0, 0
+		c.left, c.passed, c.next, c.searched = false, 0, 0, ordinal(d.h.txns.Len())
 		if wait := c.poly.Repeated() * d.opt.Spacing / 1024; wait >= spacedLeast {
 			c.next = len(d.h.slotTx) + wait
 		}

@@ -25,8 +25,8 @@ import (
 
 // Lose says that a write to the key may be missing from the input: from now on
 // nothing is concluded from the absence of one, as with partial coverage. mixed: of
-// its writes some were appends to a list and some were not. It is to be called
-// before the first Step that touches the key.
+// its writes some were appends to a list and some were not, or one may have written a value that another one wrote. It is
+// to be called before the first Step that touches the key.
 func (e *Engine) Lose(key string, mixed bool) {
 	p := e.h.perKey.At(e.h.keyNumber(key))
 	p.lossy = true
@@ -223,36 +223,41 @@ func (e *Engine) writerShown(id verdict.TxnID, k version.Key, wrote map[verdict.
 	return true
 }
 
-// Undecided is the first transaction, in the order of Step, of which something is not decided that those decide who may
-// still come, or that none comes: whom a read is from, say; or of which something was found that the next Tick tells.
-// NoTxn if there is none. O(what waits).
-func (e *Engine) Undecided() verdict.TxnID {
-	least := ordinal(none)
-	for _, w := range e.r.waiting {
-		if w.index < least && !e.h.saysNothing(w.cell) && e.h.waits(w.cell, w.index) {
-			least = w.index
-		}
-	}
-	for _, w := range e.r.unanchored {
-		least = min(least, w.index)
-	}
+// Undecided are the transactions, some of them more than once, of which something is not decided that those decide who
+// may still come, or that none comes: whom a read is from, say; or of which something was found that the next Tick tells;
+// and the first of those that no search has seen. O(what waits).
+func (e *Engine) Undecided(yield func(verdict.TxnID) bool) {
 	reads := [][]pendingRead{e.r.atClose, e.r.doubtful}
 	if e.weak != nil {
 		reads = append(reads, e.weak.repeats, e.weak.choices)
 	}
 	for index := range e.h.undecided(reads...) {
-		least = min(least, index)
+		if !yield(e.h.txns.At(index).id) {
+			return
+		}
 	}
-	first := verdict.NoTxn
-	if least != none {
-		first = e.h.txns.At(least).id
+	for _, w := range e.r.waiting {
+		if e.h.cells.At(w.cell).waiting != none && !e.h.saysNothing(w.cell) && !yield(e.h.txns.At(w.index).id) {
+			return
+		}
+	}
+	for _, w := range e.r.unanchored {
+		if !yield(e.h.txns.At(w.index).id) {
+			return
+		}
 	}
 	for _, v := range e.out.told {
 		for _, t := range v.Evidence {
-			first = min(first, t)
+			if !yield(t) {
+				return
+			}
 		}
 	}
-	return first
+	for _, c := range e.g.checks {
+		if c.left && int(c.searched) < e.h.txns.Len() && !yield(e.h.txns.At(c.searched).id) {
+			return
+		}
+	}
 }
 
 // Waiting are the reads whose writer has not come, by transaction, in the order

@@ -62,6 +62,8 @@ type check struct {
 	passed int  // Ticks that have gone without a search as there were fewer slots than next
 	left   bool // the last Tick went without a search, for rest or for next
 	cost   int  // steps that the last search took
+	// searched is how many transactions had been taken in when the last search began.
+	searched ordinal
 }
 
 // strandKind is what a strand is for: the levels of one share what a read says of

@@ -313,16 +313,6 @@ func (vs *values) waitersOf(c cellID) iter.Seq[ordinal] {
 	return ring(&vs.waiters, vs.cells.At(c).waiting)
 }
 
-// waits tells whether a read waits for c. O(1) of the oldest.
-func (vs *values) waits(c cellID, index ordinal) bool {
-	for w := range vs.waitersOf(c) {
-		if w == index {
-			return true
-		}
-	}
-	return false
-}
-
 // unwait takes a read off the ring again; false if it does not wait any more. O(1) of the oldest.
 func (vs *values) unwait(c cellID, index ordinal) bool {
 	cl := vs.cells.At(c)

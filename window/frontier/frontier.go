@@ -55,7 +55,7 @@ const (
 	// transaction. One with both is no list, even if only appends are left.
 	Written
 	Appended
-	// Repeated: two of its versions had the same value at some time.
+	// Repeated: two of its versions had the same value at some time, for all that is known.
 	Repeated
 
 	stateMask = Lossy | Written | Appended | Repeated
@@ -143,7 +143,10 @@ func (f *Frontier) Total() int { return f.total }
 func (f *Frontier) State(key string) State {
 	slot, ok := f.table.find(key)
 	if !ok {
-		if f.gone || f.opaque {
+		if f.opaque {
+			return Lossy | Repeated
+		}
+		if f.gone {
 			return Lossy
 		}
 		return 0
@@ -151,7 +154,7 @@ func (f *Frontier) State(key string) State {
 	f.use(slot)
 	head := State(f.table.body(f.table.at(slot))[0])
 	if f.opaque {
-		head |= Lossy
+		head |= Lossy | Repeated
 	}
 	return head
 }

@@ -46,7 +46,7 @@ type segments struct {
 	complete bool
 	// unique and attempts: UniqueValues and UniqueAttempts of incremental.Options. They are given up for good.
 	unique, attempts bool
-	listed           bool // some record appended to a list, or read one
+	listed           bool // some record appended to a list, or read one, or wrote by a predicate
 	lazy             bool // the frontier is too large to be seeded whole
 
 	number uint64               // of the segment, from 0
@@ -391,9 +391,11 @@ func (s *segments) loseKey(key string) {
 	}
 }
 
+// lists tells whether it has to be known from then on which keys have lost a write: a list shows what is missing, and a
+// predicate wrote what nobody knows.
 func lists(t *record.Transaction) bool {
 	for i := range t.Ops {
-		if t.Ops[i].Kind == record.Append || t.Ops[i].Value.Kind == record.KindList {
+		if k := t.Ops[i].Kind; k == record.Append || k == record.PredicateWrite || t.Ops[i].Value.Kind == record.KindList {
 			return true
 		}
 	}
@@ -463,25 +465,25 @@ func (s *segments) decided() (n uint64, before int64) {
 	if n := len(s.ticks); n > 0 {
 		i = s.ticks[n-1].after
 	}
-	if t := s.engine.Undecided(); t != verdict.NoTxn {
-		i = min(i, int(t)-len(s.seeds))
-	}
 	if s.hasPredicates() {
 		i = min(i, s.looked)
 	}
-	n, before = s.stats.Transactions, math.MaxInt64
-	for _, f := range s.fed[max(i, 0):] {
+	before = math.MaxInt64
+	for t := range s.engine.Undecided {
+		if t := int(t); t < len(s.seeds) { // it lies before the overlap
+			before = min(before, s.seeds[t].End)
+		} else {
+			i = min(i, t-len(s.seeds))
+		}
+	}
+	n = s.whole.before(before)
+	behind := uint64(0)
+	for _, f := range s.fed[i:] {
 		if f.flags&base == 0 {
-			n, before = n-1, min(before, f.at)
+			behind, before = behind+1, min(before, f.at)
 		}
 	}
-	if i < 0 { // it lies before the overlap, in a stretch that has ended
-		before = min(before, s.seeds[i+len(s.seeds)].End)
-		if k := slices.IndexFunc(s.whole.Done, func(x Stretch) bool { return x.End >= before }); k >= 0 {
-			n = min(n, s.whole.Done[k].From)
-		}
-	}
-	return n, before
+	return min(n, s.stats.Transactions-behind), before
 }
 
 // weightFrom is for how many records those count that there are from one of fed on.
@@ -534,6 +536,7 @@ func (s *segments) solve(watermark int64) (ends bool) {
 	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
 	s.weight.ticked = s.weight.all
 	s.judged = s.stats.Transactions
+	s.whole.mark(s.newest)
 	s.tell(out.Violations)
 	ends = s.long()
 	switch {

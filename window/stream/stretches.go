@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -126,6 +127,40 @@ type stretches struct {
 	// straddles the cut in front of Now, Untimely that of the last one of WhyTimes, Withheld that of the
 	// last one that may be part of what was found and not told.
 	Dropped, Stray, Untimely, Withheld uint64
+	// Marks are of ticks: of the latest ones, and fewer the longer ago they were.
+	Marks []mark `json:",omitempty"`
+}
+
+// mark says that none of the first transactions has a place behind At.
+type mark struct {
+	First uint64
+	At    int64
+}
+
+// marksMost is how many marks are kept.
+const marksMost = 256
+
+// mark notes that none of the transactions so far has a place behind some time.
+func (s *stretches) mark(at int64) {
+	if len(s.Marks) >= marksMost {
+		for i := range marksMost / 2 {
+			s.Marks[i] = s.Marks[2*i+1]
+		}
+		s.Marks = s.Marks[:marksMost/2]
+	}
+	s.Marks = append(s.Marks, mark{s.Now.To, at})
+}
+
+// before is how many transactions have a place before some time, at least; math.MaxInt64: all.
+func (s *stretches) before(at int64) uint64 {
+	if at == math.MaxInt64 {
+		return s.Now.To
+	}
+	n, _ := slices.BinarySearchFunc(s.Marks, at, func(m mark, at int64) int { return cmp.Compare(m.At, at) })
+	if n == 0 {
+		return 0
+	}
+	return s.Marks[n-1].First
 }
 
 // span is from one time to another; empty if none is set.

@@ -3,6 +3,7 @@ package streamtest
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -28,8 +29,10 @@ type finding struct {
 	level    verdict.Level
 	kind     verdict.Kind
 	evidence []string
-	// decided is how many transactions were said to be decided before it was told. partial: something might be missed.
+	// decided is how many transactions were said to be decided before it was told, and until what was before which time.
+	// partial: something might be missed.
 	decided uint64
+	until   int64
 	partial bool
 }
 
@@ -42,10 +45,10 @@ func (f *finding) breaks(l verdict.Level) bool {
 func (r *run) pass() passage {
 	h := stream.New(r.cfg)
 	p := passage{from: []uint64{0}}
-	decided, partial := uint64(0), false
+	decided, until, partial := uint64(0), int64(math.MinInt64), false
 	take := func() {
 		for _, v := range h.Found() {
-			f := finding{level: v.Level, kind: v.Kind, decided: decided, partial: partial}
+			f := finding{level: v.Level, kind: v.Kind, decided: decided, until: until, partial: partial}
 			for _, id := range v.Evidence {
 				if x, ok := v.Find(id); ok {
 					f.evidence = append(f.evidence, x.ID)
@@ -59,8 +62,11 @@ func (r *run) pass() passage {
 			ended := h.Stats().Segments
 			more = h.Run(1)
 			take()
-			n, _ := h.Decided()
-			decided = max(decided, n)
+			n, before := h.Decided()
+			if before == math.MaxInt64 {
+				before = h.Newest()
+			}
+			decided, until = max(decided, n), max(until, before)
 			all, _ := h.Standing()
 			partial = partial || slices.ContainsFunc(all, func(s stream.Stretch) bool { return s.Partial != 0 })
 			if s := h.Stats(); s.Segments > ended {
@@ -201,8 +207,12 @@ func TestDecidedIsTold(t *testing.T) {
 	var found, early atomic.Int64
 	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
 		places, ok := tp.places()
-		if tp.spaced = false; !ok || !tp.sessionsInOrder(places) {
+		if !ok || !tp.sessionsInOrder(places) {
 			return nil
+		}
+		ends := map[string]int64{}
+		for _, x := range tp.all() {
+			ends[x.ID] = x.End
 		}
 		rng := rand.New(rand.NewPCG(seed, 64))
 		r := run{topic: tp, cfg: tp.config(), batch: 1 + rng.IntN(5), seed: seed}
@@ -225,9 +235,10 @@ func TestDecidedIsTold(t *testing.T) {
 			if f.decided > 0 {
 				early.Add(1)
 			}
-			if !slices.ContainsFunc(f.evidence, func(id string) bool { return places[id] >= f.decided }) {
-				return is("decided", "%v %v is told after %d transactions were decided; segment %d, overlap %d", f.kind, f.evidence,
-					f.decided, r.cfg.Segment, r.cfg.Overlap)
+			if !slices.ContainsFunc(f.evidence, func(id string) bool { return places[id] >= f.decided }) ||
+				!slices.ContainsFunc(f.evidence, func(id string) bool { return ends[id] >= f.until }) {
+				return is("decided", "%v %v is told after %d transactions were decided, and what was before %d; segment %d, overlap %d",
+					f.kind, f.evidence, f.decided, f.until, r.cfg.Segment, r.cfg.Overlap)
 			}
 		}
 		return nil
