@@ -683,6 +683,7 @@ func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options 
 		Offsets:    resume,
 		UntilEnd:   a.untilEnd,
 		OnRetry:    a.retrying,
+		OnWorks:    func(partition int) { a.contact.works(partition, time.Now()) },
 		OnWarning:  func(what string) { a.log.Warn().Msg(what) },
 		Latest:     k.Start.At == config.StartLatest,
 		Since:      k.Start.Time,

@@ -11,7 +11,7 @@ import (
 
 // contact is whether the source can be read, and until when those who write to it are waited for: they may not have
 // reached it either, and try again ever more rarely. It has no clock. Any goroutine may say that
-// it fails; all else is one's.
+// it fails, and works; all else is one's.
 type contact struct {
 	every   time.Duration // something happens at least so often, unless the process is stopped
 	waitMax int           // so much may wait until those who write have caught up; more is not read
@@ -82,16 +82,24 @@ func (c *contact) failing() bool {
 	return false
 }
 
-// hears notes that a partition can be read, and so that the source can be asked. It tells whether nothing fails any more.
+// works notes that a part of the source can be read again, whether it is read now or not.
+func (c *contact) works(n int, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.of(n); p.fails {
+		p.fails = false
+		c.returns(now, now.Sub(p.out))
+	}
+}
+
+// hears notes that a partition was read, and so that the source can be asked. It tells whether nothing fails any more.
 func (c *contact) hears(partition int, now time.Time) (works bool) {
+	c.works(wholeSource, now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range []int{partition, wholeSource} {
 		p := c.of(n)
-		if p.fails {
-			c.returns(now, now.Sub(p.out))
-		}
-		if p.fails, p.heard = false, now; !now.Before(c.until) {
+		if p.heard = now; !now.Before(c.until) {
 			p.out = time.Time{}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // TestContact runs a file of a line each for what happens, and when, in seconds:
 //
 //	SECOND fails [PARTITION]        it can't be read; without a partition: nothing can
-//	SECOND reads PARTITION RECORDS  they are read, each of 256 bytes, unless reading pauses
+//	SECOND reads PARTITION RECORDS  it can be read, and they are, each of 256 bytes, unless reading pauses
 //	SECOND passes                   nothing is read, and time passes
 //	SECOND stopped SECONDS          time passes, and for so long before the process was stopped
 //	SECOND restarts SECONDS         a run begins, so long after the run before read something
@@ -59,7 +59,7 @@ func TestContact(t *testing.T) {
 			case "restarts":
 				c.away(now, time.Duration(first)*time.Second)
 			case "reads":
-				if !reads {
+				if c.works(first, now); !reads {
 					b.WriteString(": pauses\n")
 					continue
 				}

@@ -119,6 +119,7 @@ func TestFlapping(t *testing.T) {
 					c.fails(&kafka.PartitionError{Partition: p, Err: io.ErrUnexpectedEOF})
 					continue
 				}
+				c.works(p, time.Unix(0, now+5))
 				var chunk packed.Chunk
 				b := &decode.Batch{Partition: p, First: int64(w.at), Next: int64(len(w.log)), CaughtUp: true}
 				for ; w.at < len(w.log); w.at++ {

@@ -101,10 +101,11 @@ type Options struct {
 	// woke earlier get ahead of it, and who puts records in order does not wait for ever.
 	RetryMin, RetryMax time.Duration
 
-	// OnRetry is told every failure that will be retried. OnWarning is told what
-	// is amiss and yet no reason to stop. Both may be nil; they are called by one
-	// goroutine at a time, but not always the same, and must not block.
+	// OnRetry is told every failure that will be retried, and OnWorks when a partition of which it was told can be read
+	// again, before that is read. OnWarning is told what is amiss and yet no reason to stop. Each may be nil; they are
+	// called by one goroutine at a time, but not always the same, and must not block.
 	OnRetry   func(error)
+	OnWorks   func(partition int)
 	OnWarning func(string)
 }
 

@@ -36,13 +36,14 @@ type partition struct {
 
 	told     int64 // Next of the last batch
 	caughtUp bool  // whether the end was reached, as last told
+	failed   bool  // OnRetry was told, and not yet OnWorks
 	bad      int   // consecutive tries of a batch that can't be decoded
 
 	swell float64 // how many times larger records are in memory than on the wire
 }
 
 // PartitionError is a failure to read one partition, of which OnRetry is told. Others may go on;
-// this one works again when a batch of it comes, which may be empty.
+// this one works again when OnWorks is told.
 type PartitionError struct {
 	Partition int
 	Err       error
@@ -70,6 +71,7 @@ func (p *partition) run(ctx context.Context) {
 			return
 		}
 		p.s.queue.stuck(p.q)
+		p.failed = true
 		p.s.retrying(&PartitionError{Partition: p.n,
 			Err: fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err)})
 		if wait.Sleep(ctx, retry.NextBackOff()) != nil {
@@ -116,6 +118,10 @@ func (p *partition) step(ctx context.Context) error {
 
 // deliver puts what was fetched into the queue.
 func (p *partition) deliver(ctx context.Context, f *fetched) error {
+	if p.failed && f.bad == nil { // it is known before there is room for what was fetched
+		p.failed = false
+		tell(p.s, p.s.opts.OnWorks, p.n)
+	}
 	p.swells(f)
 	for _, b := range f.batches {
 		if err := p.put(ctx, b, f, f.bytes/len(f.batches)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -342,8 +343,24 @@ func TestBrokerGoneAndBack(t *testing.T) {
 	c := fake(t, kfake.NumBrokers(3), kfake.SeedTopics(3, topic))
 	cl := client(t, c)
 	retried := make(chan struct{}, 1)
+	var mu sync.Mutex
+	fails, works := map[int]bool{}, map[int]bool{}
 	opts := options(c)
-	opts.OnRetry = func(error) {
+	opts.OnWorks = func(partition int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if works[partition] = true; !fails[partition] {
+			t.Errorf("partition %d works again, and did not fail", partition)
+		}
+		delete(fails, partition)
+	}
+	opts.OnRetry = func(err error) {
+		var of *PartitionError
+		if errors.As(err, &of) {
+			mu.Lock()
+			defer mu.Unlock()
+			fails[of.Partition] = true
+		}
 		select {
 		case retried <- struct{}{}:
 		default:
@@ -367,6 +384,11 @@ func TestBrokerGoneAndBack(t *testing.T) {
 	}
 	got := take(t, s, values(3))
 	wantGaps(t, got)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(fails) > 0 || !works[1] { // what comes of it is behind that it works
+		t.Errorf("%v fail, %v worked again", fails, works)
+	}
 }
 
 func TestAddedPartitionsAreReadFromTheirBeginning(t *testing.T) {
