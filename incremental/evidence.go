@@ -645,7 +645,7 @@ func (x *exhibits) member(s version.Slot) {
 			return
 		}
 		x.read(reader.slot, k)
-		if by.cell != x.h.readCell(by.index, k) { // it read the key before
+		if by.cell != x.h.readCell(by.index, k) || x.open(reader.slot, by.cell) { // it read the key before, or waits for more
 			x.other = append(x.other, verdict.Exhibit{Txn: reader.id, All: []string{x.h.nameOf(k)}})
 		}
 		return
