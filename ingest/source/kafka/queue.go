@@ -46,7 +46,8 @@ const (
 // missing, step back or be absurd. Batches of a partition stay in order whatever
 // they say, and one that others have passed so many times is handed out.
 type queue struct {
-	max int64
+	max  int64
+	ends bool // once a partition is caught up, it stays so
 	// wake has a token when something happened that get may not have seen.
 	wake chan struct{}
 
@@ -100,10 +101,11 @@ func (q *queue) share() int64 {
 func (q *queue) shareLocked() int64 { return q.max / int64(max(len(q.parts), 1)) }
 
 // put waits for room and puts b, or returns ctx's error. A lane is put into by one
-// goroutine.
+// goroutine. What has waited for room tells nothing of what is there by then.
 func (q *queue) put(ctx context.Context, l *lane, b source.Batch, bytes int) error {
 	w := max(int64(bytes), q.max/queueBatches, 1)
 	for !q.tryPut(l, b, w) {
+		b.CaughtUp = b.CaughtUp && q.ends
 		select {
 		case <-l.room:
 		case <-ctx.Done():
@@ -200,6 +202,7 @@ func (q *queue) take(l *lane) source.Batch {
 		l.waiting = nil
 	}
 	l.weight -= out.weight
+	out.batch.CaughtUp = out.batch.CaughtUp && len(l.waiting) == 0
 	if len(out.batch.Messages) > 0 {
 		q.taken++
 		l.last = q.taken

@@ -27,8 +27,8 @@ func spans(p int, next int64, ms ...int64) source.Batch {
 
 // Scripts: "put P T…" puts a batch of partition P with messages of these times in
 // milliseconds, "end P T…" one after which the partition is caught up, "fail P" fails, "pass D" lets the
-// process's time pass, "get" says what get returns: the partition and times of a batch, "none",
-// or how long to wait.
+// process's time pass, "get" says what get returns: the partition and times of a batch, and "end" if the partition is
+// caught up, "none", or how long to wait.
 func TestQueue(t *testing.T) {
 	for name, script := range map[string]string{
 		"the partition that is furthest behind is next": `
@@ -55,7 +55,7 @@ func TestQueue(t *testing.T) {
 			get: 0 300 400
 			get: wait 500ms
 			end 0 400 500
-			get: 0 400 500
+			get: 0 400 500 end
 			get: 1 9100 9200`,
 		"who was not heard of comes first and is waited for": `
 			put 0 100 200
@@ -98,9 +98,20 @@ func TestQueue(t *testing.T) {
 			put 0 100 5000
 			put 0 5000 6000
 			get: 0 100 5000
-			get: 1 100
+			get: 1 100 end
 			get: 0 5000 6000
 			get: none`,
+		"nobody who was caught up when more waits": `
+			end 1 100
+			end 1
+			end 1 5000
+			put 0 100 5000
+			put 0 5000 6000
+			get: 0 100 5000
+			get: 1 100
+			get: 1
+			get: 1 5000 end
+			get: 0 5000 6000`,
 		"nobody who fails, until it delivers": `
 			put 1 100
 			put 0 100 5000
@@ -120,12 +131,12 @@ func TestQueue(t *testing.T) {
 			put 0 200 9000
 			put 0 9000 9001
 			end 2
-			get: 1
-			get: 2
+			get: 1 end
+			get: 2 end
 			get: 0 100 200
 			get: 0 200 9000
 			end 2
-			get: 2
+			get: 2 end
 			get: 0 9000 9001`,
 		"without times they take turns": `
 			put 0 0 0
@@ -230,7 +241,38 @@ func gotten(b source.Batch, ok bool, wait time.Duration) string {
 	for _, m := range b.Messages {
 		s += fmt.Sprint(" ", m.Time/int64(time.Millisecond))
 	}
+	if b.CaughtUp {
+		s += " end"
+	}
 	return s
+}
+
+// What waited for room was fetched before what is there when it has some: others may have been read further meanwhile.
+// Where the end stays where it is, that there is nothing more stays so.
+func TestQueueWaitsForWhatCameMeanwhile(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(1)
+			q.ends = ends
+			l := q.join(0)
+			var all sync.WaitGroup
+			all.Go(func() {
+				for ms := range int64(2) {
+					b := spans(0, 0, ms)
+					b.CaughtUp = ms == 1
+					if err := q.put(t.Context(), l, b, 1); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			synctest.Wait()
+			q.get(time.Now())
+			all.Wait()
+			if b, ok, _ := q.get(time.Now()); !ok || b.CaughtUp != ends || l.more == ends {
+				t.Errorf("the end stays: %v, is told: %v %v, waited for: %v", ends, ok, b.CaughtUp, l.more)
+			}
+		})
+	}
 }
 
 func TestQueueIsBounded(t *testing.T) {

@@ -74,6 +74,7 @@ func (s *Source) open(ctx context.Context) error {
 		}
 		parts = append(parts, p)
 	}
+	s.queue.ends = s.opts.UntilEnd
 	ctx, s.cancel = context.WithCancel(context.Background())
 	for _, p := range parts {
 		s.reading[p.n] = true
