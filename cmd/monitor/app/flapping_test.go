@@ -18,7 +18,7 @@ import (
 
 // Partitions come and go as they like, and so does the monitor. Who writes to one that is away keeps what he has, and
 // tries again after twice as long each time, ten seconds at most. Nobody is accused of having read what is still to be
-// written, whatever is waited for how long.
+// written, whatever is waited for how long, and whether reading pauses meanwhile.
 func TestFlapping(t *testing.T) {
 	const base, tenth, partitions = int64(1_700_000_000_000_000_000), int64(100 * time.Millisecond), 3
 	lost := 0
@@ -28,8 +28,9 @@ func TestFlapping(t *testing.T) {
 		h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
 			MaxSkew: 5 * time.Millisecond, MaxTransaction: longest, UniqueValues: true, Every: 250 * time.Millisecond,
 			Order: order.Options{Lateness: 500 * time.Millisecond, IdleAfter: idle}})
+		waitMax := []int{1 << 20, 500}[seed%2]
 		began := func() *contact {
-			return &contact{every: 250 * time.Millisecond, waitMax: 1 << 20}
+			return &contact{every: 250 * time.Millisecond, waitMax: waitMax}
 		}
 		c, read := began(), int64(0) // as the journal's mark has it
 		type writer struct {
@@ -68,7 +69,7 @@ func TestFlapping(t *testing.T) {
 				}
 			}
 		}
-		c.rests(time.Unix(0, base))
+		reads, pauses := c.rests(time.Unix(0, base)), 0
 		for i := range int64(2000) {
 			now := base + i*tenth
 			for p := range all {
@@ -109,7 +110,7 @@ func TestFlapping(t *testing.T) {
 			if stopped == 0 && rng.IntN(2) == 0 {
 				c = began()
 				c.away(time.Unix(0, now), time.Duration(now-read))
-				c.rests(time.Unix(0, now))
+				reads = c.rests(time.Unix(0, now))
 			}
 			stopped = 0
 			c.wakes(time.Unix(0, now+5))
@@ -119,7 +120,9 @@ func TestFlapping(t *testing.T) {
 					c.fails(&kafka.PartitionError{Partition: p, Err: io.ErrUnexpectedEOF})
 					continue
 				}
-				c.works(p, time.Unix(0, now+5))
+				if c.works(p, time.Unix(0, now+5)); !reads {
+					continue
+				}
 				var chunk packed.Chunk
 				b := &decode.Batch{Partition: p, First: int64(w.at), Next: int64(len(w.log)), CaughtUp: true}
 				for ; w.at < len(w.log); w.at++ {
@@ -130,8 +133,15 @@ func TestFlapping(t *testing.T) {
 				b.Sums, b.DBs = b.Block.Sums(), b.Block.DBs()
 				take(now+5, b)
 			}
-			take(now+6, nil)
-			c.rests(time.Unix(0, now+6))
+			if reads {
+				take(now+6, nil)
+			} else {
+				pauses++
+			}
+			reads = c.rests(time.Unix(0, now+6))
+		}
+		if waitMax < 1<<20 && pauses == 0 {
+			t.Errorf("seed %d: reading never pauses", seed)
 		}
 		if !h.Complete() {
 			lost++
