@@ -51,3 +51,36 @@ func TestBusyStreamIsJudged(t *testing.T) {
 		t.Errorf("%d segments", h.Stats().Segments)
 	}
 }
+
+// Where more reads wait than go on from segment to segment, nothing is called complete in which the oldest of them were
+// given up, however long ago its segment ended: one of a value that nobody wrote is not told then.
+func TestGivenUpIsNotComplete(t *testing.T) {
+	const every = int64(10 * time.Millisecond)
+	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SSER}, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: 20 * time.Second, UniqueValues: true, UniqueAttempts: true,
+		Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Segment: 256, Overlap: 64, Every: 250 * time.Millisecond, Order: order.Options{Lateness: 100 * time.Millisecond}}
+	for _, nulls := range []int64{100, 20} { // of so many records one reads a null
+		h, found := New(cfg), 0
+		for i := range int64(4000) {
+			at := 1_700_000_000_000_000_000 + i*every
+			x := record.Transaction{DB: "d", ID: fmt.Sprint(i), Session: fmt.Sprint("s", i%8), Seq: i / 8, HasSeq: true, HasTimes: true, Start: at - 1000, End: at,
+				Ops: []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(i)}}}
+			switch {
+			case i == 31:
+				x.Ops = append(x.Ops, record.Op{Kind: record.Read, Key: "z", Value: record.Int(5)})
+			case i%nulls == 10:
+				x.Ops = append(x.Ops, record.Op{Kind: record.Read, Key: fmt.Sprint("y", i), Value: record.Null})
+			}
+			h.Take(&Entry{Number: uint64(i), Time: at, Partitions: 1, Batch: batchOf(0, i, []record.Transaction{x})})
+			for more := true; more; {
+				more = h.Run(100)
+				found += len(h.Found())
+			}
+			if all, _ := h.Standing(); h.Stats().Unawaited > 0 && len(all) > 0 && all[0].At(verdict.SSER) != Partial {
+				t.Fatalf("at %d: %d are given up, and %+v is complete", i, h.Stats().Unawaited, all[0])
+			}
+		}
+		if gave := h.Stats().Unawaited > 0; gave == (found > 0) {
+			t.Errorf("a null in %d: %d are given up, %d found", nulls, h.Stats().Unawaited, found)
+		}
+	}
+}

@@ -875,7 +875,9 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 	overlaps := func(x verdict.Exhibit) bool { return int(x.Txn) >= len(s.seeds)+from }
 	waiting = slices.DeleteFunc(waiting, overlaps)
 	if n := len(waiting) - max(waitingLeast, s.cfg.Overlap/4); n > 0 {
-		s.stats.Unawaited += uint64(n)
+		for _, x := range waiting[:n] {
+			s.giveUp(s.placeOf(x.Txn))
+		}
 		waiting = waiting[n:]
 	}
 	at := map[string]int{}
@@ -895,7 +897,7 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 			reads = opsOf(t.Ops, x.Writes)
 		}
 		if len(reads) == 0 {
-			s.stats.Unawaited++
+			s.giveUp(s.placeOf(x.Txn))
 			continue
 		}
 		if len(x.Writes) == 0 {
@@ -1094,11 +1096,25 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 	s.widenCutter()
 }
 
+// giveUp gives up the waiting reads of a transaction that has a place in the stream's time.
+func (s *segments) giveUp(at int64) {
+	s.stats.Unawaited++
+	s.whole.forgot(at)
+}
+
+// placeOf is where one of the engine's transactions stands in the stream's time.
+func (s *segments) placeOf(id verdict.TxnID) int64 {
+	if i := int(id) - len(s.seeds); i >= 0 {
+		return s.fed[i].at
+	}
+	return s.seeds[id].End
+}
+
 // leaveOut gives up seeds, which are what was forgotten, for one segment.
 func (s *segments) leaveOut(seeds []record.Transaction) {
 	for i := range seeds {
 		if strings.HasPrefix(seeds[i].Session, waitingSession) {
-			s.stats.Unawaited++
+			s.giveUp(seeds[i].End)
 		}
 	}
 	s.lazy = true

@@ -210,6 +210,14 @@ func (s *stretches) passed(at int64) {
 	}
 }
 
+// forgot says that reads of a transaction of that time were given up while they waited: what they show, with others behind
+// them, may be missed.
+func (s *stretches) forgot(at int64) {
+	for i := len(s.Done) - 1; i >= 0 && s.Done[i].End >= at; i-- {
+		s.Done[i].Partial |= WhyForgotten
+	}
+}
+
 // withheld says that a violation is not told which was found among the transactions so
 // far, those of the stretch that has ended last included.
 func (s *stretches) withheld() {
