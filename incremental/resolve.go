@@ -28,7 +28,7 @@ type resolver struct {
 	blocked    int                   // reads that could not be decided
 	atClose    []pendingRead         // reads that only the end of the input decides
 	doubtful   []pendingRead         // those of atClose whose readers may not have taken effect
-	unanchored []waitingRead         // the first lists read of keys that are not anchored, likewise
+	unanchored []waitingRead         // the first lists read of keys that are not anchored, oldest first
 	suspended  map[ordinal][]anomaly // what uncertain transactions broke, if they took effect
 	repeatsDue bool                  // lists that were read again are being decided
 }
@@ -192,7 +192,7 @@ func (r *resolver) decide(index ordinal, c cellID) {
 	switch {
 	case r.h.saysNothing(c):
 		return
-	case (!r.h.unseenUnique() || key.mixed || r.opt.UnseenAsSeen && r.h.replaced && key.isListKey()) && r.h.lossy(cl.key):
+	case (!r.h.unseenUnique() || r.opt.UnseenAsSeen && r.h.replaced && key.isListKey()) && r.h.lossy(cl.key):
 		if cl.about&(hasOthers|isList) != 0 || cl.final != none {
 			r.block(index, c) // an unseen transaction may have written it as well
 		}
@@ -373,16 +373,7 @@ func (r *resolver) choose(index ordinal, c cellID) {
 // was read, or an element of it.
 func (r *resolver) wait(index ordinal, c cellID) {
 	r.h.wait(c, index)
-	r.waiting = queued(r.waiting, waitingRead{index, c, r.h.deadline(index)})
-}
-
-// queued has one more read among those that wait, by when nobody can come any more. O(1) but for who comes late.
-func queued(waiting []waitingRead, w waitingRead) []waitingRead {
-	at := len(waiting)
-	if at > 0 && w.by < waiting[at-1].by {
-		at, _ = slices.BinarySearchFunc(waiting, w.by+1, func(w waitingRead, by int64) int { return cmp.Compare(w.by, by) })
-	}
-	return slices.Insert(waiting, at, w)
+	r.waiting = append(r.waiting, waitingRead{index, c, r.h.deadline(index)})
 }
 
 // exclusionBytes is what it takes to say that of two transactions at most one took effect.
@@ -568,30 +559,33 @@ func (r *resolver) resolveWoken() {
 	r.g.settle()
 }
 
-// giveUp resolves the reads whose writer can't come any more. What waits again is looked at when the next ones are, or
-// at once if nobody comes at all.
+// giveUp resolves the reads whose writer can't come any more, which are nearly in the order of their deadlines: but for
+// those, among what came to wait since the last time, of who was seen late to have taken effect.
 func (r *resolver) giveUp(watermark int64) {
-	r.h.giving = true
-	for again := true; again; again = r.h.closed {
-		n := 0
-		for n < len(r.waiting) && (r.waiting[n].by < watermark || r.h.closed) {
-			n++
-		}
-		if n == 0 {
-			break
-		}
-		due := slices.Clone(r.waiting[:n])
-		r.waiting = slices.Delete(r.waiting, 0, n)
-		for _, w := range due {
-			if r.h.unwait(w.cell, w.index) {
-				r.h.closedSet = true
-				r.decide(w.index, r.h.waitedFor(w.index, w.cell))
-				r.h.closedSet = false
-			}
-		}
-	}
 	n := 0
-	for ; n < len(r.unanchored) && (r.unanchored[n].by < watermark || r.h.closed); n++ {
+	r.h.giving = true
+	due := func(at int) bool {
+		w := r.waiting[at]
+		if w.by >= watermark && !r.h.closed {
+			return false
+		}
+		if r.h.unwait(w.cell, w.index) {
+			r.h.closedSet = true
+			r.decide(w.index, r.h.waitedFor(w.index, w.cell))
+			r.h.closedSet = false
+		}
+		return true
+	}
+	for n < len(r.waiting) && due(n) {
+		n++
+	}
+	r.looked = max(r.looked, n)
+	for end := len(r.waiting); r.looked < end; r.looked++ {
+		due(r.looked)
+	}
+	r.looked -= n
+	r.waiting = slices.Delete(r.waiting, 0, n)
+	for n = 0; n < len(r.unanchored) && (r.unanchored[n].by < watermark || r.h.closed); n++ {
 		r.anchor(r.h.cells.At(r.unanchored[n].cell).key)
 	}
 	r.unanchored = slices.Delete(r.unanchored, 0, n)

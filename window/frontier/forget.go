@@ -133,9 +133,9 @@ func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 	}
 	for i := range t.Ops {
 		rows, known := hits(&t.Ops[i])
-		for e := range rows.Each() { // what it made of them is in no version, and may be what others are
+		for e := range rows.Each() { // what it made of them is in no version
 			f.stats.Unreadable++
-			f.note(e.Text, Lossy|Repeated, newcomer{})
+			f.note(e.Text, Lossy, newcomer{})
 		}
 		f.opaque = f.opaque || !known && t.Ops[i].Kind == record.PredicateWrite && t.Status != record.Aborted
 	}

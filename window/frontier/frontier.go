@@ -55,7 +55,7 @@ const (
 	// transaction. One with both is no list, even if only appends are left.
 	Written
 	Appended
-	// Repeated: two of its versions had the same value at some time, for all that is known.
+	// Repeated: two of its versions had the same value at some time.
 	Repeated
 
 	stateMask = Lossy | Written | Appended | Repeated
@@ -143,10 +143,7 @@ func (f *Frontier) Total() int { return f.total }
 func (f *Frontier) State(key string) State {
 	slot, ok := f.table.find(key)
 	if !ok {
-		if f.opaque {
-			return Lossy | Repeated
-		}
-		if f.gone {
+		if f.gone || f.opaque {
 			return Lossy
 		}
 		return 0
@@ -154,7 +151,7 @@ func (f *Frontier) State(key string) State {
 	f.use(slot)
 	head := State(f.table.body(f.table.at(slot))[0])
 	if f.opaque {
-		head |= Lossy | Repeated
+		head |= Lossy
 	}
 	return head
 }
