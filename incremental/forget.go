@@ -25,8 +25,8 @@ import (
 
 // Lose says that a write to the key may be missing from the input: from now on
 // nothing is concluded from the absence of one, as with partial coverage. mixed: of
-// its writes some were appends to a list and some were not. It is to be called
-// before the first Step that touches the key.
+// its writes some were appends to a list and some were not, or one wrote nobody knows what, which may be what somebody
+// aborted wrote as well. It is to be called before the first Step that touches the key.
 func (e *Engine) Lose(key string, mixed bool) {
 	p := e.h.perKey.At(e.h.keyNumber(key))
 	p.lossy = true

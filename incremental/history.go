@@ -166,7 +166,7 @@ type keyProps struct {
 	scalar   bool          // by a plain write of a value that is neither a list nor null; implies written
 	met      bool          // a transaction touched it
 	shared   bool          // a second transaction touched it; implies met
-	mixed    bool          // its lists can't be checked: an element was appended more than once, say
+	mixed    bool          // somebody may have written what others did: an element was appended more than once, say
 	lossy    bool          // somebody unseen may have written it
 	unseen   bool          // its table is declared to be one that somebody unseen may have written
 	whole    bool          // its table is declared to be written by nobody unseen, its rows absent at first

@@ -469,7 +469,8 @@ func (r *resolver) absent(index ordinal, c cellID) {
 		r.atClose = append(r.atClose, pendingRead{index, c})
 	case o.interOf(index) != none:
 		r.anomaly(verdict.IntermediateRead, index, c, r.h.txns.At(o.interOf(index)).id)
-	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !r.h.maybeRetried(index, o):
+	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && (r.h.uniqueAttempts() || !r.h.perKey.At(cl.key).mixed) &&
+		!r.h.maybeRetried(index, o):
 		r.anomaly(verdict.AbortedRead, index, c, o.aborted)
 	case !complete || o.aborted != verdict.NoTxn: // an unseen writer, here too
 	case o.inter == index || cl.final == index && !r.h.holdsInitial(cl):

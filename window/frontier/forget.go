@@ -133,9 +133,13 @@ func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 	}
 	for i := range t.Ops {
 		rows, known := hits(&t.Ops[i])
+		st := Lossy
+		if t.Status != record.Aborted {
+			st |= Repeated
+		}
 		for e := range rows.Each() { // what it made of them is in no version
 			f.stats.Unreadable++
-			f.note(e.Text, Lossy, newcomer{})
+			f.note(e.Text, st, newcomer{})
 		}
 		f.opaque = f.opaque || !known && t.Ops[i].Kind == record.PredicateWrite && t.Status != record.Aborted
 	}
@@ -258,7 +262,7 @@ func (f *Frontier) add(body []byte, st State, n newcomer) {
 			continue
 		}
 		v, _ := parse(raw)
-		if o := v.last(); o.append == n.op.append && o.kind == n.op.kind && o.num == n.op.num &&
+		if o := v.last(); o.append && n.op.append && o.kind == n.op.kind && o.num == n.op.num &&
 			string(o.text) == string(n.op.text) {
 			st |= Repeated
 		}

@@ -55,7 +55,8 @@ const (
 	// transaction. One with both is no list, even if only appends are left.
 	Written
 	Appended
-	// Repeated: two of its versions had the same value at some time.
+	// Repeated: what it holds may be of one of several for all that is known: an element was appended twice, or a
+	// predicate wrote what nobody knows.
 	Repeated
 
 	stateMask = Lossy | Written | Appended | Repeated
@@ -141,19 +142,19 @@ func (f *Frontier) Total() int { return f.total }
 // State tells what is known of a key besides its versions. If Needs names the
 // key that has to be answered first; until then the answer is Lossy.
 func (f *Frontier) State(key string) State {
-	slot, ok := f.table.find(key)
-	if !ok {
-		if f.gone || f.opaque {
-			return Lossy
-		}
-		return 0
-	}
-	f.use(slot)
-	head := State(f.table.body(f.table.at(slot))[0])
+	var st State
 	if f.opaque {
-		head |= Lossy
+		st = Lossy | Repeated
 	}
-	return head
+	slot, ok := f.table.find(key)
+	switch {
+	case ok:
+		f.use(slot)
+		st |= State(f.table.body(f.table.at(slot))[0])
+	case f.gone:
+		st |= Lossy
+	}
+	return st
 }
 
 // hashSeed makes hashes of keys. Nothing that can be observed depends on it.

@@ -109,7 +109,7 @@ func (m *model) forgetKey(t *record.Transaction, key string) {
 	var left []uint64
 	for _, n := range m.left[key] {
 		old := &m.txns[n-1]
-		if was := final(old, key); was[len(was)-1] == own[len(own)-1] {
+		if was := final(old, key); was[len(was)-1] == own[len(own)-1] && own[len(own)-1].Kind == record.Append {
 			st |= Repeated
 		}
 		superseded = superseded || m.before(t, old)

@@ -46,7 +46,7 @@ type segments struct {
 	complete bool
 	// unique and attempts: UniqueValues and UniqueAttempts of incremental.Options. They are given up for good.
 	unique, attempts bool
-	listed           bool // some record appended to a list, or read one
+	listed           bool // some record appended to a list, or read one, or wrote by a predicate
 	lazy             bool // the frontier is too large to be seeded whole
 
 	number uint64               // of the segment, from 0
@@ -391,9 +391,11 @@ func (s *segments) loseKey(key string) {
 	}
 }
 
+// lists tells whether it has to be known from then on which keys have lost a write: a list shows what is missing, and
+// what a predicate wrote nobody knows.
 func lists(t *record.Transaction) bool {
 	for i := range t.Ops {
-		if t.Ops[i].Kind == record.Append || t.Ops[i].Value.Kind == record.KindList {
+		if k := t.Ops[i].Kind; k == record.Append || k == record.PredicateWrite || t.Ops[i].Value.Kind == record.KindList {
 			return true
 		}
 	}
