@@ -132,16 +132,8 @@ type Edge struct {
 type Context struct {
 	DB string
 	// Levels are those that the database promises.
-	Levels []verdict.Level
-	// What the engine assumed of the history.
-	Initial  record.Initial
-	Coverage record.Coverage
-	Tables   record.Tables
-	// Repeats: somebody unseen may have written any value that a recorded transaction wrote.
-	Repeats  bool
-	Clock    record.Clock
-	Sessions record.Sessions
-	MaxSkew  int64 // nanoseconds
+	Levels             []verdict.Level
+	record.Assumptions // under which it was found
 	// OneKey: no transaction of the history touches several keys, so that lin can
 	// be asked of it.
 	OneKey bool

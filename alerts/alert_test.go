@@ -15,14 +15,12 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/alerttest"
 	"github.com/isowatch/isowatch/internal/lab/golden"
-	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 func context(s script.Script, levels ...verdict.Level) alerts.Context {
-	opt := oracle.FromHeader(s.Header)
-	return alerts.Context{DB: "orders", Levels: levels, Initial: opt.Initial, Coverage: opt.Coverage, Clock: opt.Clock, Sessions: opt.Sessions,
-		MaxSkew: opt.MaxSkew, Lookup: alerttest.Lookup(s.Txns), Judge: alerttest.Judge, Now: 1732160000123456789}
+	opt := record.Assumptions{}.Override(s.Header)
+	return alerts.Context{DB: "orders", Levels: levels, Assumptions: opt, Lookup: alerttest.Lookup(s.Txns), Judge: alerttest.Judge, Now: 1732160000123456789}
 }
 
 // recheck reads the evidence as `monitor check` would and has the oracle judge

@@ -20,8 +20,8 @@ import (
 
 // engine runs the engine over a history.
 func engine(h record.Header, txns []record.Transaction, levels ...verdict.Level) []verdict.Result {
-	o := oracle.FromHeader(h)
-	e := incremental.New(incremental.Options{UnseenUnique: true, Levels: levels, Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
+	o := record.Assumptions{}.Override(h)
+	e := incremental.New(incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew}, Levels: levels})
 	for i := range txns {
 		e.Step(&txns[i], 0)
 	}
@@ -53,7 +53,7 @@ func TestEngineAndOracleAgree(t *testing.T) {
 		levels := verdict.Levels()
 		rng.Shuffle(len(levels), func(i, j int) { levels[i], levels[j] = levels[j], levels[i] })
 		levels = levels[:2+rng.IntN(len(levels)-1)]
-		whole := oracle.Check(s.Txns, oracle.FromHeader(s.Header))
+		whole := oracle.Check(s.Txns, record.Assumptions{}.Override(s.Header))
 		for _, r := range engine(s.Header, s.Txns, levels...) {
 			for _, v := range r.Violations {
 				ctx := context(s, levels...)
@@ -94,8 +94,8 @@ func TestGuarantees(t *testing.T) {
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		s := tiny.Random(rng, tiny.Config{Txns: 6, Mutations: 3})
-		o := oracle.FromHeader(s.Header)
-		e := incremental.New(incremental.Options{UnseenUnique: true, Levels: []verdict.Level{verdict.CC}, Initial: o.Initial, Coverage: o.Coverage, Sessions: o.Sessions})
+		o := record.Assumptions{}.Override(s.Header)
+		e := incremental.New(incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: o.Initial, Coverage: o.Coverage, Sessions: o.Sessions}, Levels: []verdict.Level{verdict.CC}})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], 0)
 		}

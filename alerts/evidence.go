@@ -217,17 +217,17 @@ func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []f
 
 // header states what a reader must assume.
 func header(v verdict.Violation, ctx Context, coverage record.Coverage, tables record.Tables) record.Header {
-	initial, sessions, clock := ctx.Initial, ctx.Sessions, ctx.Clock
-	if clock == record.ClockEnforce && !v.ClockDependent {
-		clock = record.ClockPrune // it holds without
+	a := ctx.Assumptions
+	a.Coverage, a.Tables, a.UnseenUnique = coverage, tables, nil
+	if a.SomeUnseen() { // of a part that is cut out it can't be seen
+		a.UnseenUnique = new(!ctx.UnseenRepeat())
 	}
-	h := record.Header{Initial: &initial, Sessions: &sessions, Clock: &clock, Coverage: &coverage, Tables: tables}
-	if ctx.Clock != record.ClockIgnore {
-		h.MaxSkew = new(ctx.MaxSkew)
+	if a.Clock == record.ClockEnforce && !v.ClockDependent {
+		a.Clock = record.ClockPrune // it holds without
 	}
-	// of a part that is cut out it can't be seen
-	if coverage == record.CoveragePartial || tables.Has(record.CoveragePartial) {
-		h.UniqueValues = new(!ctx.Repeats)
+	h := a.Header()
+	if a.Clock == record.ClockIgnore {
+		h.MaxSkew = nil
 	}
 	return h
 }

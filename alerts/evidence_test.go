@@ -145,7 +145,7 @@ func TestNoEvidenceOfWhatDidNotHappen(t *testing.T) {
 	asked := 0
 	for seed := range n {
 		s, rng := ambiguous(seed, int(seed%2))
-		opt := oracle.FromHeader(s.Header)
+		opt := record.Assumptions{}.Override(s.Header)
 		level := oneOf(rng, s.Txns)
 		if len(s.Txns) == 0 || !oracle.Holds(level, s.Txns, opt) {
 			continue
@@ -590,8 +590,7 @@ func TestReadsThatAreOpenAreNoEvidence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := incremental.New(incremental.Options{Online: true, UniqueValues: true, UnseenUnique: true, Levels: []verdict.Level{verdict.RC},
-			Initial: record.InitialAbsent, Coverage: record.CoverageComplete, MaxTransaction: 50})
+		e := incremental.New(incremental.Options{Online: true, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: record.InitialAbsent, Coverage: record.CoverageComplete}, Levels: []verdict.Level{verdict.RC}, MaxTransaction: 50})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], s.Txns[i].End)
 		}

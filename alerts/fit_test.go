@@ -26,7 +26,7 @@ func lost(t *testing.T, key string, ids [3]string, values [3]record.Value) (verd
 		}
 		txns[i] = record.Transaction{ID: id, Session: "s" + id, Status: record.Committed, Ops: ops[i]}
 	}
-	ctx := alerts.Context{DB: "shop", Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete, Judge: engineJudge, Find: engineFind, Lookup: alerttest.Lookup(txns)}
+	ctx := alerts.Context{DB: "shop", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoverageComplete}, Judge: engineJudge, Find: engineFind, Lookup: alerttest.Lookup(txns)}
 	h := record.Header{Initial: &ctx.Initial, Coverage: &ctx.Coverage, Clock: &ctx.Clock, Sessions: &ctx.Sessions}
 	r := engine(h, txns, verdict.SI)[0]
 	if len(r.Violations) != 1 {

@@ -71,7 +71,7 @@ func found(t *testing.T, s script.Script, levels ...verdict.Level) []alerts.Aler
 func reaches(t *testing.T, a alerts.Alert) {
 	t.Helper()
 	h, txns := evidence(t, a)
-	judged := oracle.Check(txns, oracle.FromHeader(h))
+	judged := oracle.Check(txns, record.Assumptions{}.Override(h))
 	weakest, ok := verdict.ParseLevel(a.Weakest)
 	if !ok || judged[weakest] {
 		t.Errorf("%s: the evidence does not break %s\n%s", a.Name, a.Weakest, a.JSON())

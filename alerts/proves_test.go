@@ -18,9 +18,8 @@ import (
 // online runs the engine over a history as it comes: it may tell of an anomaly before it has
 // seen all.
 func online(h record.Header, txns []record.Transaction, unique bool, level verdict.Level) []verdict.Violation {
-	o := oracle.FromHeader(h)
-	e := incremental.New(incremental.Options{UnseenUnique: true, UniqueValues: unique, Online: true, Levels: []verdict.Level{level}, Initial: o.Initial,
-		Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
+	o := record.Assumptions{}.Override(h)
+	e := incremental.New(incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew}, UniqueValues: unique, Online: true, Levels: []verdict.Level{level}})
 	for i := range txns {
 		e.Step(&txns[i], int64(i))
 		e.Tick(int64(i))
@@ -62,7 +61,7 @@ func TestWhatIsFoundIsProved(t *testing.T) {
 				}
 				discredit(rng, s.Txns)
 				level := oneOf(rng, s.Txns)
-				unique := tiny.Unique(s.Txns, oracle.FromHeader(s.Header).Initial)
+				unique := tiny.Unique(s.Txns, record.Assumptions{}.Override(s.Header).Initial)
 				for way, vs := range [2][]verdict.Violation{engine(s.Header, s.Txns, level)[0].Violations, online(s.Header, s.Txns, unique, level)} {
 					lost := error(nil)
 					for _, v := range vs {
@@ -169,7 +168,7 @@ s2 T2 unknown: r(x,null) w(x,null)
 		}
 		level, _ := verdict.ParseLevel(c.level)
 		var names []string
-		unique := tiny.Unique(s.Txns, oracle.FromHeader(s.Header).Initial)
+		unique := tiny.Unique(s.Txns, record.Assumptions{}.Override(s.Header).Initial)
 		for _, v := range slices.Concat(engine(s.Header, s.Txns, level)[0].Violations, online(s.Header, s.Txns, unique, level)) {
 			ctx := context(s, level)
 			ctx.Judge, ctx.Find = engineJudge, engineFind
@@ -191,7 +190,7 @@ s2 T2 unknown: r(x,null) w(x,null)
 func breaksWhatItSays(t *testing.T, a alerts.Alert, s script.Script) {
 	t.Helper()
 	for _, name := range a.Breaks {
-		if broken, _ := verdict.ParseLevel(name); oracle.Holds(broken, s.Txns, oracle.FromHeader(s.Header)) {
+		if broken, _ := verdict.ParseLevel(name); oracle.Holds(broken, s.Txns, record.Assumptions{}.Override(s.Header)) {
 			t.Errorf("%s is told at %v, which holds:\n%s\n%s", a.Name, broken, a.Summary, script.Format(s))
 		}
 	}

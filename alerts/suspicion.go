@@ -51,7 +51,7 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 	hidden := ctx.Veil.Alert(ctx.Initial, ctx.Tables)
 	h := header(v, ctx, ctx.Coverage, hidden.Tables())
 	h.Clock = &ctx.Clock
-	h.UniqueValues = new(!ctx.Repeats)
+	h.UniqueValues = new(!ctx.UnseenRepeat())
 	s := suspicion{Violation: hidden.Violation(v), Levels: verdict.Names(ctx.Levels), Header: codec.AppendHeader(nil, &h),
 		OneKey: ctx.OneKey}
 	for _, id := range ids {
@@ -96,14 +96,9 @@ func (a Alert) Explained(judge shrink.Judge, find Finder, budget Budget, most in
 		}
 		records[id] = &t
 	}
-	ctx := Context{DB: a.DB, Initial: *h.Initial, Coverage: *h.Coverage, Tables: h.Tables, Clock: *h.Clock,
-		Sessions: *h.Sessions,
-		Repeats:  !*h.UniqueValues, OneKey: s.OneKey,
+	ctx := Context{DB: a.DB, Assumptions: record.Assumptions{}.Override(h), OneKey: s.OneKey,
 		Judge: judge, Find: find, Budget: budget, Now: a.FirstSeen, Links: a.Links,
 		Lookup: func(id verdict.TxnID) (*record.Transaction, bool) { t, ok := records[id]; return t, ok }}
-	if h.MaxSkew != nil {
-		ctx.MaxSkew = *h.MaxSkew
-	}
 	for _, text := range s.Levels {
 		if l, ok := verdict.ParseLevel(text); ok {
 			ctx.Levels = append(ctx.Levels, l)

@@ -156,9 +156,8 @@ func foundBy(s script.Script, levels []verdict.Level, online bool, seed uint64) 
 		}
 		return out
 	}
-	o := oracle.FromHeader(s.Header)
-	e := incremental.New(incremental.Options{UnseenUnique: true, UniqueValues: tiny.Unique(s.Txns, o.Initial), Online: true, Levels: levels, Initial: o.Initial, Coverage: o.Coverage,
-		Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
+	o := record.Assumptions{}.Override(s.Header)
+	e := incremental.New(incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew}, UniqueValues: tiny.Unique(s.Txns, o.Initial), Online: true, Levels: levels})
 	rng := rand.New(rand.NewPCG(seed, 52))
 	for i := range s.Txns {
 		e.Step(&s.Txns[i], int64(i))
@@ -219,13 +218,13 @@ func TestNoOtherLevelIsInvented(t *testing.T) {
 		for _, online := range []bool{false, true} {
 			for _, v := range foundBy(s, levels, online, seed) {
 				ctx := context(s, levels...)
-				ctx.Judge, ctx.Find, ctx.Repeats = engineJudge, engineFind, seed%4 > 1
+				ctx.Judge, ctx.Find, ctx.UnseenUnique = engineJudge, engineFind, new(seed%4 <= 1)
 				a, err := alerts.New(v, ctx)
 				if err != nil {
 					continue // it is not told
 				}
 				if holds == nil {
-					holds = oracle.Check(s.Txns, oracle.FromHeader(s.Header))
+					holds = oracle.Check(s.Txns, record.Assumptions{}.Override(s.Header))
 				}
 				made++
 				h, txns := evidence(t, a)

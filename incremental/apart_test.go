@@ -28,7 +28,7 @@ func TestSessionThatGoesBack(t *testing.T) {
 		{"on behind one that went back", []record.Transaction{at(4, "reads", z(record.Read, 2)), at(3, "nothing"), at(5, "writes", z(record.Write, 2))}, verdict.Violated},
 	} {
 		for _, level := range []verdict.Level{verdict.G1, verdict.RC, verdict.SI, verdict.SER} {
-			e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialAbsent, Online: true, UniqueValues: true})
+			e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialAbsent}, Online: true, UniqueValues: true})
 			for i := range tc.txns {
 				e.Step(&tc.txns[i], int64(i))
 			}

@@ -34,8 +34,7 @@ func BenchmarkOnlineAmbiguous(b *testing.B) {
 					h := simulate(b, generate.Config{Seed: 149, Level: generate.SER, Transactions: n, Keys: 30, Sessions: 10, Duplicates: duplicates})
 					b.ResetTimer()
 					for range b.N {
-						e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Coverage: record.CoverageComplete,
-							Clock: record.ClockIgnore, Online: true, MaxTransaction: int64(time.Minute)})
+						e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoverageComplete, Clock: record.ClockIgnore}, Online: true, MaxTransaction: int64(time.Minute)})
 						for i := range h {
 							e.Step(&h[i], 0)
 						}
@@ -64,8 +63,7 @@ func BenchmarkOnlineWithoutTimes(b *testing.B) {
 				h := simulate(b, generate.Config{Seed: 5, Level: generate.SER, Transactions: n, Keys: 800, Sessions: 30})
 				b.ResetTimer()
 				for range b.N {
-					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Coverage: record.CoverageComplete,
-						Clock: record.ClockIgnore, UniqueValues: true, Online: true, MaxTransaction: int64(time.Minute)})
+					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoverageComplete, Clock: record.ClockIgnore}, UniqueValues: true, Online: true, MaxTransaction: int64(time.Minute)})
 					for i := range h {
 						e.Step(&h[i], 0)
 						if i%every == every-1 {

@@ -50,7 +50,7 @@ func BenchmarkOnline(b *testing.B) {
 			b.ResetTimer()
 			closure := 0
 			for range b.N {
-				e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Online: true, UniqueValues: true,
+				e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero}, Online: true, UniqueValues: true,
 					MaxTransaction: int64(time.Minute)})
 				for i := range h {
 					e.Step(&h[i], 0)
@@ -104,8 +104,8 @@ func BenchmarkOnlineZipf(b *testing.B) {
 				var tenths [10]time.Duration
 				var stats verdict.Stats
 				for range b.N {
-					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Online: true,
-						UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, UnseenUnique: new(true)}, Online: true,
+						UniqueValues: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
 					due := h[0].End + every
 					began := time.Now()
 					for i := range h {
@@ -255,7 +255,7 @@ func BenchmarkPolySI(b *testing.B) {
 		for _, level := range []verdict.Level{verdict.SI, verdict.SER} {
 			b.Run(share+"/"+level.String(), func(b *testing.B) {
 				for b.Loop() {
-					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: *hs[0].Header.Initial})
+					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: *hs[0].Header.Initial}})
 					for i := range hs[0].Transactions {
 						e.Step(&hs[0].Transactions[i], 0)
 					}
@@ -276,7 +276,7 @@ func BenchmarkBlindW(b *testing.B) {
 			b.Run(fmt.Sprintf("%d/%v", n, level), func(b *testing.B) {
 				h := blindW(b, level, n, 10_000)
 				for b.Loop() {
-					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero})
+					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero}})
 					for i := range h {
 						e.Step(&h[i], 0)
 					}

@@ -79,8 +79,8 @@ func BenchmarkOnlineUntimed(b *testing.B) {
 				}
 				b.ResetTimer()
 				for range b.N {
-					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Online: true,
-						UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, UnseenUnique: new(true)}, Online: true,
+						UniqueValues: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
 					for i := range first {
 						e.Step(&first[i], 0)
 					}

@@ -43,21 +43,20 @@ func TestStopIsAskedOften(t *testing.T) {
 				var e *Engine
 				last := uint64(0)
 				say := verdict.NoReason
-				e = New(Options{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER, verdict.CC, verdict.LIN}, Online: true, Initial: record.InitialAbsent, UniqueValues: kind != "repeated" && kind != "unknown",
-					UnseenUnique: true, MaxSkew: 5_000_000, MaxTransaction: 1_000_000_000, Steps: 1 << 30, Conflicts: 20, Stop: func() verdict.Reason {
-						asked++
-						if at == 1<<60 {
-							lastOf[drawer()] = asked
-						}
-						if gap := e.budget.Used() - last; gap > askedWithin {
-							t.Errorf("%d steps lie before question %d", gap, asked)
-						}
-						last = e.budget.Used()
-						if asked >= at {
-							say = verdict.Timeout
-						}
-						return say
-					}})
+				e = New(Options{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER, verdict.CC, verdict.LIN}, Online: true, Assumptions: record.Assumptions{Initial: record.InitialAbsent, UnseenUnique: new(true), MaxSkew: 5_000_000}, UniqueValues: kind != "repeated" && kind != "unknown", MaxTransaction: 1_000_000_000, Steps: 1 << 30, Conflicts: 20, Stop: func() verdict.Reason {
+					asked++
+					if at == 1<<60 {
+						lastOf[drawer()] = asked
+					}
+					if gap := e.budget.Used() - last; gap > askedWithin {
+						t.Errorf("%d steps lie before question %d", gap, asked)
+					}
+					last = e.budget.Used()
+					if asked >= at {
+						say = verdict.Timeout
+					}
+					return say
+				}})
 				e.budget.Every = 128 // so that loops that are short here are met as well
 				if kind == "broken" {
 					e.budget.Every = 1
@@ -147,7 +146,7 @@ func drawer() string {
 func TestForcedEdgesHaveRoom(t *testing.T) {
 	const txns, keys, sessions, room = 2000, 100, 9, 1 << 20
 	taken := func(bytes int) int {
-		e := New(Options{Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, UniqueValues: true, BytesMax: bytes})
+		e := New(Options{Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent}, UniqueValues: true, BytesMax: bytes})
 		held, rng := make([]record.Value, keys), rand.New(rand.NewPCG(1, 1))
 		for i := range int64(txns) { // a write, and a transaction that reads all
 			n := rng.IntN(keys)

@@ -65,7 +65,7 @@ func TestLittleBudgetsAgreeWithOracle(t *testing.T) {
 
 // A stretch of blind writes that are read is given up, and what follows by itself from what is read after it is told.
 func TestCertainIsTold(t *testing.T) {
-	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Online: true, UniqueValues: true, UnseenUnique: true, Steps: 64})
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Online: true, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true)}, Steps: 64})
 	for _, x := range hotWriters(2000, "read") {
 		e.Step(&x, 0)
 	}
@@ -87,7 +87,7 @@ func TestCertainIsTold(t *testing.T) {
 // memory for each transaction of the others.
 func TestSessionsAloneCostNothing(t *testing.T) {
 	for _, status := range []record.Status{record.Aborted, record.Committed} {
-		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Online: true, UniqueValues: true, UnseenUnique: true})
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Online: true, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true)}})
 		for i := range 1000 {
 			e.Step(&record.Transaction{Session: fmt.Sprint("alone ", i), ID: fmt.Sprint("a", i), Status: status}, 0)
 		}
@@ -107,7 +107,7 @@ func TestUnreadWritesMakeNoPairs(t *testing.T) {
 	levels := []verdict.Level{verdict.PC, verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER, verdict.LIN}
 	for _, kind := range []string{"hot", "timed"} {
 		for _, online := range []bool{false, true} {
-			e := incremental.New(incremental.Options{Levels: levels, Online: online, UniqueValues: true, UnseenUnique: true, MaxSkew: 5_000_000, Proof: true})
+			e := incremental.New(incremental.Options{Levels: levels, Online: online, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true), MaxSkew: 5_000_000}, Proof: true})
 			const n = 3000
 			for _, x := range hotWriters(n, kind) {
 				e.Step(&x, 0)
@@ -152,7 +152,7 @@ s4 P4: r(u,null) r(z,0) @14-14
 		t.Fatal(err)
 	}
 	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.RC, verdict.CC, verdict.PC, verdict.SSER, verdict.LIN},
-		Clock: record.ClockDatabase, Online: true, UnseenUnique: true, Steps: 2})
+		Assumptions: record.Assumptions{Clock: record.ClockDatabase, UnseenUnique: new(true)}, Online: true, Steps: 2})
 	for i, tick := range []int64{4, 12, 12, 12, 14, 14} {
 		e.Step(&s.Txns[i], 0)
 		e.Tick(tick)

@@ -23,8 +23,7 @@ func TestNothingIsAnEmptyList(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					e := incremental.New(incremental.Options{Online: true, UniqueValues: before == "", UnseenUnique: true, Levels: []verdict.Level{level}, Initial: record.InitialAny,
-						Coverage: record.CoverageComplete, MaxTransaction: 100})
+					e := incremental.New(incremental.Options{Online: true, UniqueValues: before == "", Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: record.InitialAny, Coverage: record.CoverageComplete}, Levels: []verdict.Level{level}, MaxTransaction: 100})
 					for i := range s.Txns {
 						e.Step(&s.Txns[i], int64(1000*i))
 						if out := e.Tick(int64(1000*i + 500)); len(out.Violations) > 0 {

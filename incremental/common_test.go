@@ -111,8 +111,8 @@ func TestCommonValues(t *testing.T) {
 		if s.Header.Initial != nil {
 			initial = *s.Header.Initial
 		}
-		e := incremental.New(incremental.Options{Online: true, UniqueValues: true, UnseenUnique: true, Levels: []verdict.Level{tc.level}, Initial: initial,
-			MaxTransaction: 100, MaxSkew: 5})
+		e := incremental.New(incremental.Options{Online: true, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: initial, MaxSkew: 5}, Levels: []verdict.Level{tc.level},
+			MaxTransaction: 100})
 		told := 0
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], 0)

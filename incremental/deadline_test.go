@@ -47,8 +47,8 @@ func TestDeadlines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER}, Initial: record.InitialZero, Online: true,
-				UniqueValues: true, MaxTransaction: c.max, MaxSkew: c.skew})
+			e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialZero, MaxSkew: c.skew}, Online: true,
+				UniqueValues: true, MaxTransaction: c.max})
 			last := len(s.Txns) - 1
 			for i := range s.Txns {
 				if i == last {

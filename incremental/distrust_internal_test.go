@@ -21,8 +21,8 @@ func TestSteppedClockIsDistrusted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := New(Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Online: true,
-				UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+			e := New(Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, UnseenUnique: new(true)}, Online: true,
+				UniqueValues: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
 			stepped, now := 0, int64(0)
 			for i := range 3000 {
 				x, _ := g.Next()
@@ -58,7 +58,7 @@ func TestSteppedClockIsDistrusted(t *testing.T) {
 // That seeds have no times, as reads that wait have none, says nothing of the records that come.
 func TestSeedsSayNothingOfTimes(t *testing.T) {
 	for _, seeds := range []int{0, 400} {
-		e := New(Options{Levels: []verdict.Level{verdict.SER}, Coverage: record.CoveragePartial, Online: true, UniqueValues: true, UnseenUnique: true,
+		e := New(Options{Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, UnseenUnique: new(true)}, Online: true, UniqueValues: true,
 			MaxTransaction: int64(time.Minute), Seeds: seeds})
 		step := func(i int, times bool) {
 			at := int64(i) * int64(time.Millisecond)
@@ -90,8 +90,8 @@ func BenchmarkReadAgain(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			e := New(Options{Levels: []verdict.Level{verdict.SI}, Coverage: record.CoveragePartial, Online: true,
-				UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+			e := New(Options{Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, UnseenUnique: new(true)}, Online: true,
+				UniqueValues: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
 			for range n {
 				x, _ := g.Next()
 				e.Step(x, x.End)
@@ -132,7 +132,7 @@ func TestTimesAreUsedWhereTheyHelp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := New(Options{Levels: []verdict.Level{verdict.SER}, Coverage: record.CoveragePartial, Online: true, UniqueValues: true, UnseenUnique: true,
+		e := New(Options{Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, UnseenUnique: new(true)}, Online: true, UniqueValues: true,
 			MaxTransaction: int64(time.Minute)})
 		for i := range c.until {
 			x, _ := g.Next()

@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/budget"
@@ -112,7 +113,9 @@ func New(opt Options) *Engine {
 	if opt.MaxTransaction != 0 {
 		e.h.attempts = opt.MaxTransaction + opt.MaxSkew
 	}
-	e.opt.Lost = slices.Clone(opt.Lost)
+	if e.opt.Lost = slices.Clone(opt.Lost); opt.Lossy {
+		e.opt.Lost = Losses{{From: math.MinInt64, To: math.MaxInt64}} // it is not known when
+	}
 	e.h.own, e.h.keys.own = opt.Online, opt.Online // records of streams come in large blocks
 	var weaker []verdict.Level
 	for _, l := range opt.Levels {

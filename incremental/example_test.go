@@ -11,7 +11,7 @@ import (
 // Two clients read that both doctors are on call, and each takes another one off. Under snapshot isolation that may be;
 // no serial order explains it.
 func Example() {
-	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI, verdict.SER}, Initial: record.InitialZero,
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI, verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialZero},
 		MaxTransaction: 1, Online: true, UniqueValues: true})
 	op := func(kind record.OpKind, key string, n int64) record.Op {
 		return record.Op{Kind: kind, Key: key, Value: record.Int(n)}

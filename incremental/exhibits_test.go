@@ -7,7 +7,6 @@ import (
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
@@ -17,8 +16,8 @@ func violations(t *testing.T, text string, level verdict.Level) []verdict.Violat
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := oracle.FromHeader(s.Header)
-	e := incremental.New(incremental.Options{UnseenUnique: true, Levels: []verdict.Level{level}, Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
+	o := record.Assumptions{}.Override(s.Header)
+	e := incremental.New(incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew}, Levels: []verdict.Level{level}})
 	for i := range s.Txns {
 		e.Step(&s.Txns[i], 0)
 	}
@@ -86,7 +85,7 @@ s3 T3 unknown: w(x,1) r(x,100)
 			}
 			s, _ := script.Parse(text)
 			for _, v := range vs {
-				if ok, why := proves(v, level, s.Txns, incremental.Options{UnseenUnique: true, Initial: oracle.FromHeader(s.Header).Initial}); !ok {
+				if ok, why := proves(v, level, s.Txns, incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: record.Assumptions{}.Override(s.Header).Initial}}); !ok {
 					t.Errorf("%v: %s%+v", level, why, v)
 				}
 			}
@@ -135,7 +134,7 @@ s4 S: r(x,2) @60-70
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SSER}, Initial: record.InitialAbsent, Online: c.online, MaxTransaction: 1000})
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SSER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent}, Online: c.online, MaxTransaction: 1000})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], s.Txns[i].End)
 		}

@@ -326,7 +326,7 @@ func (e *Engine) Anchored(key string) bool {
 // UniqueAttempts tells whether Options.UniqueAttempts was set and has held so far.
 func (e *Engine) UniqueAttempts() bool { return e.h.uniqueAttempts() }
 
-// UnseenUnique tells whether Options.UnseenUnique is believed of who was not seen. With UnseenAsSeen, not any more
+// UnseenUnique tells whether that is believed of who was not seen. Where nothing is said of it, not any more
 // once two transactions, neither of them aborted, wrote the same value to the same key, whichever, or one wrote back
 // what it read: who makes values so may have made any of them before. Null, and what keys are known to hold at first,
 // show nothing of other values, and may be anybody's in any case.

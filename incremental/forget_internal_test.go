@@ -12,8 +12,8 @@ import (
 
 // later makes an engine as a stream goes on with, without seeds.
 func later() *Engine {
-	e := New(Options{Levels: []verdict.Level{verdict.SI}, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
-		UniqueValues: true, UnseenUnique: true, Online: true})
+	e := New(Options{Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep, UnseenUnique: new(true)},
+		UniqueValues: true, Online: true})
 	e.Seeded()
 	return e
 }

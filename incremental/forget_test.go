@@ -227,7 +227,7 @@ func (c *cutting) promise(p *portion) {
 			sure = append(sure, x)
 		}
 	}
-	p.opt.UnseenUnique = !c.uncertain && !repeatsUnseen(c.whole.txns, sure)
+	p.opt.UnseenUnique = new(!c.uncertain && !repeatsUnseen(c.whole.txns, sure))
 }
 
 // examine has every portion judged.
@@ -404,8 +404,7 @@ func TestForgettingInLargeHistories(t *testing.T) {
 					cfg.NoTimes = !strings.Contains(level.String(), "s") && level != verdict.LIN && rng.IntN(2) == 0
 					txns := produce(t, cfg)
 					c := cutting{memory: &memories[rng.IntN(len(memories))], seed: seed, segment: 3 + rng.IntN(18), overlap: 1 + rng.IntN(5), byKey: rng.IntN(3) > 0,
-						whole: stream{txns: txns, opt: incremental.Options{Levels: implied(level), Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew),
-							Clock: []record.Clock{record.ClockPrune, record.ClockEnforce}[rng.IntN(2)], Online: true, UniqueValues: true, MaxTransaction: longest(txns)}}}
+						whole: stream{txns: txns, opt: incremental.Options{Levels: implied(level), Assumptions: record.Assumptions{Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew), Clock: []record.Clock{record.ClockPrune, record.ClockEnforce}[rng.IntN(2)]}, Online: true, UniqueValues: true, MaxTransaction: longest(txns)}}}
 					if !level.Implies(verdict.SSER) && !(level == verdict.StrongSI) {
 						c.whole.opt.Clock = record.ClockPrune
 					}

@@ -18,8 +18,7 @@ func TestFewPairsWhileReadsWait(t *testing.T) {
 		h := simulate(t, generate.Config{Seed: 149, Level: generate.SER, Transactions: 500, Keys: 30, Sessions: 10, Duplicates: duplicates})
 		for _, level := range []verdict.Level{verdict.PC, verdict.SI, verdict.SER} {
 			for _, every := range []int{100, len(h)} {
-				e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Coverage: record.CoverageComplete,
-					Clock: record.ClockIgnore, Online: true, MaxTransaction: (h[len(h)-1].End - h[0].Start) / 4})
+				e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoverageComplete, Clock: record.ClockIgnore}, Online: true, MaxTransaction: (h[len(h)-1].End - h[0].Start) / 4})
 				for i := range h {
 					e.Step(&h[i], 0)
 					if i%every == every-1 {

@@ -55,7 +55,7 @@ func TestRoughHotKeysAgreeWithBatch(t *testing.T) {
 	for n := range max(*histories/2, 60) {
 		seed := *seedFrom + uint64(n)
 		st := rough(t, rand.New(rand.NewPCG(seed, 18)))
-		opt := incremental.Options{Levels: st.opt.Levels, Initial: st.opt.Initial, UnseenUnique: true, Clock: record.ClockIgnore}
+		opt := incremental.Options{Levels: st.opt.Levels, Assumptions: record.Assumptions{Initial: st.opt.Initial, UnseenUnique: new(true), Clock: record.ClockIgnore}}
 		batch := incremental.New(opt)
 		for i := range st.txns {
 			batch.Step(&st.txns[i], 0)

@@ -33,7 +33,7 @@ func TestHotKeysAgreeWithBatch(t *testing.T) {
 		for x := range g.Transactions() {
 			txns = append(txns, x)
 		}
-		opt := incremental.Options{Levels: levels, Initial: cfg.Initial, Clock: record.ClockIgnore}
+		opt := incremental.Options{Levels: levels, Assumptions: record.Assumptions{Initial: cfg.Initial, Clock: record.ClockIgnore}}
 		batch := incremental.New(opt)
 		for i := range txns {
 			batch.Step(&txns[i], 0)

@@ -35,7 +35,7 @@ func TestAbortedReadAndSecondAttempt(t *testing.T) {
 	aborted := `{"session":"a","seq":1,"status":"aborted","start":100,"end":200,"ops":[["w","x",5]]}`
 	reads := `{"session":"b","seq":1,"status":"committed","start":350,"end":400,"ops":[["r","x",5]]}`
 	again := `{"session":"a","seq":2,"status":"committed","start":300,"end":500,"ops":[["w","x",5]]}`
-	opt := incremental.Options{Levels: []verdict.Level{verdict.SER}, Coverage: record.CoveragePartial, UniqueValues: true, UnseenUnique: true}
+	opt := incremental.Options{Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, UnseenUnique: new(true)}, UniqueValues: true}
 	if told, outcome := online(t, opt, aborted, reads, again); len(told) > 0 || outcome != verdict.Satisfied {
 		t.Errorf("a second attempt: told %+v, %v", told, outcome)
 	}
@@ -54,7 +54,7 @@ func TestAbortedReadAndSecondAttempt(t *testing.T) {
 // comes first.
 func TestIntermediateReadAtOnce(t *testing.T) {
 	writes := `{"session":"a","seq":1,"status":"committed","start":100,"end":200,"ops":[["w","x",5],["w","x",6]]}`
-	opt := incremental.Options{Levels: []verdict.Level{verdict.SER}, Coverage: record.CoveragePartial, UniqueValues: true, UnseenUnique: true}
+	opt := incremental.Options{Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, UnseenUnique: new(true)}, UniqueValues: true}
 	for _, lines := range [][]string{
 		{writes, `{"session":"b","seq":1,"status":"committed","start":250,"end":300,"ops":[["r","x",5]]}`},
 		{`{"session":"b","seq":1,"status":"committed","start":120,"end":150,"ops":[["r","x",5]]}`, writes},
@@ -69,7 +69,7 @@ func TestIntermediateReadAtOnce(t *testing.T) {
 // would be taken for one that the list did not show.
 func TestAppenderComesAfterItsListWasDecided(t *testing.T) {
 	for _, level := range []verdict.Level{verdict.RC, verdict.RA, verdict.CC, verdict.PC, verdict.SI, verdict.SER} {
-		opt := incremental.Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, UniqueValues: true, UnseenUnique: true}
+		opt := incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, UnseenUnique: new(true)}, UniqueValues: true}
 		told, outcome := online(t, opt,
 			`{"session":"s2","seq":1,"status":"committed","start":1000000000,"end":1010000000,"ops":[["append","x",2],["r","x",[1,2]]]}`,
 			`{"session":"s3","seq":1,"status":"committed","start":101000000000,"end":101010000000,"ops":[["r","x",[1,2]]]}`,

@@ -38,7 +38,7 @@ func TestWeakOrdersOfLateLists(t *testing.T) {
 	}
 	levels := []verdict.Level{verdict.RC, verdict.RA, verdict.CC}
 	for every := 1; every <= len(s.Txns); every++ {
-		e := incremental.New(incremental.Options{Levels: levels, Initial: record.InitialAbsent, Coverage: record.CoveragePartial, Online: true, UniqueValues: true, UnseenUnique: true})
+		e := incremental.New(incremental.Options{Levels: levels, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoveragePartial, UnseenUnique: new(true)}, Online: true, UniqueValues: true})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], 0)
 			if (i+1)%every == 0 {

@@ -123,7 +123,7 @@ func TestListsOrderVersions(t *testing.T) {
 	orders := [][]int{{0, 1, 2, 3, 4, 5, 6, 7}, {7, 6, 5, 4, 3, 2, 1, 0}, {6, 0, 3, 4, 2, 7, 1, 5}}
 	for _, online := range []bool{false, true} {
 		for _, order := range orders {
-			e := New(Options{Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Online: online, UniqueValues: true})
+			e := New(Options{Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}, Online: online, UniqueValues: true})
 			id := map[int]verdict.TxnID{}
 			for _, i := range order {
 				id[i] = e.Step(&txns[i], 0)

@@ -126,7 +126,7 @@ func (r *robbery) portion() portion {
 		p.opt.Coverage = record.CoveragePartial
 	}
 	p.opt.UniqueValues = r.whole.opt.UniqueValues && !r.uncertain && tiny.Unique(unaborted(r.whole.txns), p.opt.Initial)
-	p.opt.UnseenUnique = !r.uncertain && !repeatsUnseen(unaborted(r.whole.txns), unaborted(p.txns))
+	p.opt.UnseenUnique = new(!r.uncertain && !repeatsUnseen(unaborted(r.whole.txns), unaborted(p.txns)))
 	return p
 }
 
@@ -351,7 +351,7 @@ func TestLossesFromLargeHistories(t *testing.T) {
 				txns := produce(t, cfg)
 				for range 1 + *losses/60 {
 					th := thefts[rng.IntN(len(thefts))]
-					r := robbery{whole: stream{txns: txns, opt: incremental.Options{Levels: implied(level), Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew),
+					r := robbery{whole: stream{txns: txns, opt: incremental.Options{Levels: implied(level), Assumptions: record.Assumptions{Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew)},
 						Online: true, UniqueValues: true, MaxTransaction: longest(txns)}}, lost: th.take(rng, txns), byKey: rng.IntN(2) == 0}
 					for n, x := range txns {
 						r.whole.end = append(r.whole.end, x.End)

@@ -76,10 +76,10 @@ q Q: r(y,5)
 				txn.Start = 300
 			}
 		}
-		o := oracle.FromHeader(s.Header)
+		o := record.Assumptions{}.Override(s.Header)
 		for _, clock := range []record.Clock{record.ClockPrune, record.ClockIgnore} {
 			for _, levels := range [][]verdict.Level{{verdict.SI}, {verdict.SER}, {verdict.SI, verdict.SER}, {verdict.PC, verdict.SI, verdict.SER}} {
-				e := incremental.New(incremental.Options{UnseenUnique: true, Levels: levels, Initial: o.Initial, Clock: clock, Online: true, MaxTransaction: 150})
+				e := incremental.New(incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: o.Initial, Clock: clock}, Levels: levels, Online: true, MaxTransaction: 150})
 				var ticked []verdict.Violation
 				for i := range s.Txns {
 					e.Step(&s.Txns[i], s.Txns[i].End)

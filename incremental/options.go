@@ -7,13 +7,8 @@ import (
 
 // Options say what is asked of an Engine and what it may assume.
 type Options struct {
-	Levels   []verdict.Level
-	Initial  record.Initial
-	Coverage record.Coverage
-	Tables   record.Tables // whose coverage is another one
-	Clock    record.Clock
-	Sessions record.Sessions
-	MaxSkew  int64 // nanoseconds; bounds the difference of any two clocks
+	Levels []verdict.Level
+	record.Assumptions
 	// MaxTransaction bounds end-start of any transaction, in nanoseconds: what
 	// was not written that long after a read ended will not be. 0: unbounded,
 	// candidates close at Close only.
@@ -29,15 +24,7 @@ type Options struct {
 	// known for one at once; otherwise only when no other writer can come. It is
 	// given up when the stream breaks it.
 	UniqueAttempts bool
-	// UnseenUnique: with partial coverage, no unseen transaction writes a value
-	// that a recorded one wrote to the same key. Without it an unseen writer is
-	// a candidate for every read, and none of them proves anything.
-	// It is not said of an attempt that was aborted and made again; see Lost.
-	UnseenUnique bool
-	// UnseenAsSeen: UnseenUnique is given up where the input shows that values repeat; see
-	// Engine.UnseenUnique.
-	UnseenAsSeen bool
-	// Lost are the times in which records are known to be missing; see Engine.Lost.
+	// Lost are the times in which records are known to be missing, all where Lossy; see Engine.Lost.
 	Lost Losses
 	// Conflicts is the solver's budget per Tick or Close; 0 means the default.
 	Conflicts int

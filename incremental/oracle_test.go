@@ -156,7 +156,7 @@ var ways = []way{
 	{name: "banded", cfg: timed, change: unchanged},
 	{name: "banded, ser", cfg: timed, change: func(o *incremental.Options) { o.Levels = []verdict.Level{verdict.SER} }},
 	{name: "partial", cfg: partial, change: unchanged},
-	{name: "partial, nothing unique", cfg: partial, change: func(o *incremental.Options) { o.UnseenUnique = false }},
+	{name: "partial, nothing unique", cfg: partial, change: func(o *incremental.Options) { o.UnseenUnique = new(false) }},
 	{name: "clock ignored", cfg: timed, change: ignoreClock},
 	{name: "bits", cfg: timed, change: func(o *incremental.Options) { o.Sessions = record.SessionsIgnore }},
 	{name: "database clock, si", cfg: instants, change: byDatabase(true)},
@@ -293,9 +293,8 @@ func compare(t *testing.T, sum func(*tally), draw func(seed uint64) (stream, boo
 // in the order of ends with a tick after each transaction.
 func (w *way) draw(seed uint64, cfg tiny.Config) stream {
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), cfg)
-	def := oracle.FromHeader(s.Header)
-	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: levelsFor(seed, s.Txns), Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions,
-		Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true, Online: w.online, UniqueValues: !cfg.Duplicates && tiny.Unique(s.Txns, def.Initial), UnseenUnique: true}}
+	def := record.Assumptions{}.Override(s.Header)
+	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: levelsFor(seed, s.Txns), Assumptions: record.Assumptions{Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew, UnseenUnique: new(true)}, Proof: true, Online: w.online, UniqueValues: !cfg.Duplicates && tiny.Unique(s.Txns, def.Initial)}}
 	w.change(&st.opt)
 	if w.online && len(st.txns) > 0 && st.txns[0].HasTimes {
 		slices.SortStableFunc(st.txns, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })

@@ -8,7 +8,6 @@ import (
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
 	"github.com/isowatch/isowatch/internal/lab/race"
@@ -23,9 +22,9 @@ func TestOthers(t *testing.T) {
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 31))
 		s := tiny.Random(rng, tiny.Config{Txns: 7, Duplicates: true, Aborted: true, Times: seed%2 == 0, Mutations: 2, Updates: 30})
-		o := oracle.FromHeader(s.Header)
+		o := record.Assumptions{}.Override(s.Header)
 		e := incremental.New(incremental.Options{Levels: []verdict.Level{[3]verdict.Level{verdict.PC, verdict.SI, verdict.SER}[seed%3]},
-			Initial: o.Initial, Coverage: o.Coverage, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
+			Assumptions: o})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], 0)
 		}

@@ -27,7 +27,7 @@ func TestManyAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, level := range []verdict.Level{verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER, verdict.SI, verdict.SER} {
-		e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Online: true, UniqueValues: true})
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero}, Online: true, UniqueValues: true})
 		for n := range s.Txns {
 			if i >= 4 { // without times all are taken at the first tick
 				s.Txns[n].HasTimes = false
@@ -63,7 +63,7 @@ func TestSteppedClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, level := range []verdict.Level{verdict.SI, verdict.SER} {
-		e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Online: true, UniqueValues: true})
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero}, Online: true, UniqueValues: true})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], 0)
 		}
@@ -82,8 +82,7 @@ func TestListReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.RC}, Initial: record.InitialAbsent,
-		Coverage: record.CoverageComplete, Online: true, MaxTransaction: 100})
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.RC}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}, Online: true, MaxTransaction: 100})
 	for i := range s.Txns {
 		e.Step(&s.Txns[i], 0)
 	}
@@ -108,7 +107,7 @@ func TestOpenForGood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := incremental.New(incremental.Options{Levels: []verdict.Level{tc.level}, Initial: *s.Header.Initial, Coverage: record.CoverageComplete,
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{tc.level}, Assumptions: record.Assumptions{Initial: *s.Header.Initial, Coverage: record.CoverageComplete},
 			Online: true, MaxTransaction: 100})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], 0)

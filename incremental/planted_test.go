@@ -52,7 +52,7 @@ func TestPlantedAnomaliesAreFound(t *testing.T) {
 					}
 				}
 				for _, online := range []bool{false, true} {
-					e := incremental.New(incremental.Options{Levels: verdict.Levels(), Initial: cfg.Initial, Online: online, UniqueValues: true,
+					e := incremental.New(incremental.Options{Levels: verdict.Levels(), Assumptions: record.Assumptions{Initial: cfg.Initial}, Online: online, UniqueValues: true,
 						MaxTransaction: longest(txns)})
 					for i := range txns {
 						e.Step(&txns[i], int64(i))

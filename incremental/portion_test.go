@@ -164,9 +164,9 @@ func (p *portion) proves(v verdict.Violation, level verdict.Level) (bool, string
 			switch {
 			case op.Kind != record.Read || wrote[op.Key] || !slices.Contains(p.lossy, op.Key):
 			case op.Key == v.Key && (v.Kind == verdict.NonRepeatableRead || v.Kind == verdict.NotMyOwnWrite): // whoever wrote them, they differ
-			case isList(cut, op.Key) && p.opt.UnseenUnique:
+			case isList(cut, op.Key) && unseenUnique(p.opt):
 				op.Value = withoutUnseen(cut, op)
-			case oracle.Made(cut, op.Key, op.Value) && p.opt.UnseenUnique: // and by nobody unseen
+			case oracle.Made(cut, op.Key, op.Value) && unseenUnique(p.opt): // and by nobody unseen
 			case maybeUnseen(cut, op, "", part):
 				continue
 			}

@@ -88,8 +88,8 @@ func TestRegressions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			def := oracle.FromHeader(s.Header)
-			opt := incremental.Options{Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Online: b.online}
+			def := record.Assumptions{}.Override(s.Header)
+			opt := incremental.Options{Levels: strong, Assumptions: record.Assumptions{Initial: def.Initial, Coverage: def.Coverage}, Online: b.online}
 			want := oracle.Check(s.Txns, def)
 			e := incremental.New(opt)
 			for i := range s.Txns {
@@ -117,7 +117,7 @@ s1 T3: w(y,1) w(z,2) r(y,1) r(y,4) @6-23
 s2 T5: r(z,0) r(y,4) r(x,3) @21-32
 s3 T4: w(z,5) r(z,5) r(y,0) @21-41
 `)
-	e := incremental.New(incremental.Options{Levels: strong, Initial: record.InitialZero, Online: true, UniqueValues: true})
+	e := incremental.New(incremental.Options{Levels: strong, Assumptions: record.Assumptions{Initial: record.InitialZero}, Online: true, UniqueValues: true})
 	for i := range s.Txns {
 		e.Step(&s.Txns[i], 0)
 		e.Tick(s.Txns[i].End)
@@ -140,7 +140,7 @@ func TestCloseBeforeTick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := incremental.New(incremental.Options{Levels: strong, Initial: *s.Header.Initial, Online: true})
+		e := incremental.New(incremental.Options{Levels: strong, Assumptions: record.Assumptions{Initial: *s.Header.Initial}, Online: true})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], int64(i))
 		}
@@ -161,8 +161,8 @@ func TestUnseenWriters(t *testing.T) {
 	}
 	for unique, want := range map[bool]verdict.Outcome{true: verdict.Violated, false: verdict.Unknown} {
 		for _, online := range []bool{false, true} {
-			e := incremental.New(incremental.Options{Levels: strong, Initial: record.InitialZero, Coverage: record.CoveragePartial,
-				Online: online, UniqueValues: unique, UnseenUnique: unique})
+			e := incremental.New(incremental.Options{Levels: strong, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoveragePartial, UnseenUnique: new(unique)},
+				Online: online, UniqueValues: unique})
 			for i := range s.Txns {
 				e.Step(&s.Txns[i], int64(i))
 			}
@@ -181,7 +181,7 @@ func TestTimesAfterTheFirstTick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER, verdict.SSER}, Initial: record.InitialZero, Online: true, UniqueValues: true})
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER, verdict.SSER}, Assumptions: record.Assumptions{Initial: record.InitialZero}, Online: true, UniqueValues: true})
 	for i := range s.Txns {
 		e.Step(&s.Txns[i], 0)
 		e.Tick(s.Txns[i].End)
@@ -206,8 +206,8 @@ s4 T4: r(x,3) w(x,5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.RC, verdict.LIN}, Initial: record.InitialAbsent,
-		Online: true, UniqueValues: true, UnseenUnique: true})
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.RC, verdict.LIN}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, UnseenUnique: new(true)},
+		Online: true, UniqueValues: true})
 	for i := range s.Txns {
 		e.Step(&s.Txns[i], int64(i))
 	}
@@ -241,7 +241,7 @@ s6 W3: w(x,1)
 		s.Txns = append(s.Txns, record.Transaction{Session: "others", Seq: int64(i), HasSeq: true,
 			Ops: []record.Op{{Kind: record.Write, Key: fmt.Sprint("other ", i), Value: record.Int(1)}}})
 	}
-	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER, verdict.SSER}, Initial: record.InitialAbsent})
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER, verdict.SSER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent}})
 	for i := range s.Txns {
 		e.Step(&s.Txns[i], 0)
 	}

@@ -192,7 +192,7 @@ func (r *resolver) decide(index ordinal, c cellID) {
 	switch {
 	case r.h.saysNothing(c):
 		return
-	case (!r.h.unseenUnique() || r.opt.UnseenAsSeen && r.h.replaced && key.isListKey()) && r.h.lossy(cl.key):
+	case (!r.h.unseenUnique() || r.opt.UnseenUnique == nil && r.h.replaced && key.isListKey()) && r.h.lossy(cl.key):
 		if cl.about&(hasOthers|isList) != 0 || cl.final != none {
 			r.block(index, c) // an unseen transaction may have written it as well
 		}

@@ -25,7 +25,7 @@ func TestDeadline(t *testing.T) {
 		{math.MaxInt64, 30, 5, maxTime},
 		{math.MinInt64, 30, 0, math.MinInt64 + 30},
 	} {
-		e := New(Options{Levels: []verdict.Level{verdict.SER}, Online: true, MaxTransaction: c.longest, MaxSkew: c.skew})
+		e := New(Options{Levels: []verdict.Level{verdict.SER}, Online: true, MaxTransaction: c.longest, Assumptions: record.Assumptions{MaxSkew: c.skew}})
 		e.h.txns.Push(txn{order: c.end})
 		if got := e.h.deadline(0); got != c.want {
 			t.Errorf("end %d, transactions of %d, skew %d: %d, not %d", c.end, c.longest, c.skew, got, c.want)
@@ -50,7 +50,7 @@ func TestPrecededBy(t *testing.T) {
 		{10, maxTime, 5, true, false, true},
 		{10, math.MinInt64, 0, true, false, false},
 	} {
-		e := New(Options{Levels: []verdict.Level{verdict.SSER}, MaxSkew: c.skew})
+		e := New(Options{Levels: []verdict.Level{verdict.SSER}, Assumptions: record.Assumptions{MaxSkew: c.skew}})
 		e.h.txns.Push(txn{end: c.end, timed: c.timed, open: c.open})
 		if got := e.h.precededBy(0, c.start); got != c.want {
 			t.Errorf("%+v: %v", c, got)
@@ -86,7 +86,7 @@ func TestOnlyWriter(t *testing.T) {
 		{record.InitialAny, 9, "v", 3, 1, false},
 		{record.InitialAny, 9, "v", 4, none, false},
 	} {
-		e := New(Options{Levels: []verdict.Level{verdict.SER}, Initial: c.initial})
+		e := New(Options{Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: c.initial}})
 		for i := range txns {
 			e.Step(&txns[i], 0)
 		}
@@ -111,7 +111,7 @@ func TestCandidatesAreSorted(t *testing.T) {
 	txns = append(txns, record.Transaction{Session: "reader", Ops: []record.Op{read("x", 0)}})
 	for _, sessions := range []record.Sessions{record.SessionsKeep, record.SessionsIgnore} {
 		for _, online := range []bool{false, true} {
-			e := New(Options{Levels: []verdict.Level{verdict.SI}, Initial: record.InitialZero, Coverage: record.CoverageComplete, Sessions: sessions, Online: online})
+			e := New(Options{Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoverageComplete, Sessions: sessions}, Online: online})
 			for i := range txns {
 				e.Step(&txns[i], int64(i))
 			}
@@ -152,7 +152,7 @@ func TestCandidatesAreSorted(t *testing.T) {
 // same slots and versions, and its own decision.
 func TestSeparate(t *testing.T) {
 	levels := []verdict.Level{verdict.SER, verdict.SI, verdict.SSER, verdict.StrongSI}
-	e := New(Options{Levels: levels, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Online: true, MaxTransaction: 100})
+	e := New(Options{Levels: levels, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}, Online: true, MaxTransaction: 100})
 	step := func(session string, start, end int64, ops ...record.Op) {
 		e.Step(&record.Transaction{Session: session, Start: start, End: end, HasTimes: true, Ops: ops}, 0)
 	}
@@ -190,7 +190,7 @@ func TestSeparate(t *testing.T) {
 // Reads are given up in the order of their deadlines, and those that were
 // answered meanwhile are not.
 func TestGiveUp(t *testing.T) {
-	e := New(Options{Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
+	e := New(Options{Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
 		Online: true, UniqueValues: true, MaxTransaction: 100})
 	step := func(session string, start, end int64, ops ...record.Op) {
 		e.Step(&record.Transaction{Session: session, Start: start, End: end, HasTimes: true, Ops: ops}, 0)

@@ -11,7 +11,6 @@ import (
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
@@ -48,9 +47,8 @@ func TestScripts(t *testing.T) {
 }
 
 func checked(t *testing.T, d *datadriven.TestData, s script.Script) string {
-	def := oracle.FromHeader(s.Header)
-	opt := incremental.Options{UnseenUnique: true, Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions, Clock: def.Clock,
-		MaxSkew: def.MaxSkew, Online: d.HasArg("online"), UniqueValues: true}
+	def := record.Assumptions{}.Override(s.Header)
+	opt := incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew}, Levels: strong, Online: d.HasArg("online"), UniqueValues: true}
 	opt.Levels = levelsOf(t, d, strong)
 	results, txns := run(s, opt)
 	want := definition(txns, opt)
@@ -100,9 +98,8 @@ func levelsOf(t *testing.T, d *datadriven.TestData, otherwise []verdict.Level) [
 // judged asks the definitions, and engines in every order of arrival that has
 // each session in its order, as far as there are few.
 func judged(t *testing.T, d *datadriven.TestData, s script.Script) string {
-	def := oracle.FromHeader(s.Header)
-	st := stream{txns: s.Txns, opt: incremental.Options{UnseenUnique: true, Levels: verdict.Levels(), Initial: def.Initial, Coverage: def.Coverage,
-		Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true}}
+	def := record.Assumptions{}.Override(s.Header)
+	st := stream{txns: s.Txns, opt: incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew}, Levels: verdict.Levels(), Proof: true}}
 	want := definition(st.txns, st.opt)
 	arrivals(s.Txns, 30, func(txns []record.Transaction) {
 		now := st

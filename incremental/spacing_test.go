@@ -72,7 +72,7 @@ func ticksAreSpaced(t *testing.T, before string) {
 			at   int
 			left bool
 		}{{"few more", few.String(), 8, false}, {"many more", few.String() + many.String(), 2, false}, {"solve left", few.String(), 3, true}} {
-			e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialAbsent, Online: true, UniqueValues: true})
+			e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialAbsent}, Online: true, UniqueValues: true})
 			step := func(text string) {
 				for _, x := range parsed(t, text) {
 					e.Step(&x, 0)
@@ -123,7 +123,7 @@ func TestLittleIsNotSpaced(t *testing.T) {
 	}
 	late := strings.NewReplacer("\n", " @4000-4010\n").Replace(unsolvable)
 	for _, c := range []struct{ name, first, then string }{{"little", open.String(), unsolvable}, {"timed", timed.String(), late}} {
-		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent, Online: true, UniqueValues: true})
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Initial: record.InitialAbsent}, Online: true, UniqueValues: true})
 		for _, x := range parsed(t, c.first) {
 			e.Step(&x, 0)
 		}

@@ -116,7 +116,7 @@ func (st *stream) String() string {
 		}
 	}
 	return s + fmt.Sprintf("# online, in this order; ticks after each: %s; true ends %v; max_transaction %d, unique values %v, unseen unique %v, at most %d violations\n",
-		strings.Join(ticks, " "), st.end, st.opt.MaxTransaction, st.opt.UniqueValues, st.opt.UnseenUnique, st.opt.MaxViolations)
+		strings.Join(ticks, " "), st.end, st.opt.MaxTransaction, st.opt.UniqueValues, unseenUnique(st.opt), st.opt.MaxViolations)
 }
 
 // A spoken is all that the engine says about a stream.
@@ -306,14 +306,13 @@ func (st *stream) proofs(r verdict.Result, want *truth) *complaint {
 			return &complaint{fmt.Sprintf("evidence %v", r.Level), fmt.Sprintf("the evidence of %v %v at %v proves nothing:\n%s%+v", v.Level, v.Kind, r.Level, why, v)}
 		}
 	}
-	nothingUnique := st.opt.Coverage == record.CoveragePartial && !st.opt.UnseenUnique // a proof would claim nothing
+	nothingUnique := st.opt.Coverage == record.CoveragePartial && !unseenUnique(st.opt) // a proof would claim nothing
 	// A commit order can't tell of keys that are list and register.
 	nothingToSay := isWeak(r.Level) && slices.Contains(kindsOf(st.txns, st.opt), "mixed")
 	if r.Outcome != verdict.Satisfied || st.opt.Online || !st.opt.Proof || nothingUnique || nothingToSay {
 		return nil
 	}
-	err := certificate.Replay(r, st.txns, certificate.Options{Initial: st.opt.Initial, Coverage: st.opt.Coverage,
-		Sessions: st.opt.Sessions, Clock: st.opt.Clock, MaxSkew: st.opt.MaxSkew})
+	err := certificate.Replay(r, st.txns, st.opt.Assumptions)
 	if err != nil {
 		return &complaint{fmt.Sprintf("proof %v", r.Level), fmt.Sprintf("%v: the proof fails: %v\n%v", r.Level, err, r.Order)}
 	}
@@ -347,7 +346,7 @@ func breaks(l, m verdict.Level) bool { return l == verdict.LIN || l.Implies(m) }
 // are needed, and not if another one tells, as the oracle's own tests do that.
 type truth struct {
 	txns   []record.Transaction
-	def    oracle.Options
+	def    record.Assumptions
 	known  map[verdict.Level]bool
 	broken func(verdict.Level) bool // known otherwise
 }
@@ -392,10 +391,12 @@ func definition(txns []record.Transaction, opt incremental.Options) *truth {
 }
 
 // defined are the oracle's options for those of an engine.
-func defined(opt incremental.Options) oracle.Options {
-	return oracle.Options{Initial: opt.Initial, Coverage: opt.Coverage, Sessions: opt.Sessions, Clock: opt.Clock, MaxSkew: opt.MaxSkew,
-		UnseenDuplicates: !opt.UnseenUnique && opt.Coverage == record.CoveragePartial}
+func defined(opt incremental.Options) record.Assumptions {
+	opt.UnseenUnique = new(unseenUnique(opt) || opt.Coverage != record.CoveragePartial)
+	return opt.Assumptions
 }
+
+func unseenUnique(opt incremental.Options) bool { return opt.UnseenUnique == nil || *opt.UnseenUnique }
 
 func trusted(txns []record.Transaction, clock record.Clock) []record.Transaction {
 	if clock == record.ClockDatabase {
@@ -441,7 +442,7 @@ func seenAlone(txns []record.Transaction, opt incremental.Options, lossy func(ke
 			}) {
 				return true // what was tried again may be missing
 			}
-			return op.Kind == record.Read && !wrote[op.Key] && lossy(op.Key) && (!opt.UnseenUnique || maybeUnseen(txns, op, added[op.Key], opt))
+			return op.Kind == record.Read && !wrote[op.Key] && lossy(op.Key) && (!unseenUnique(opt) || maybeUnseen(txns, op, added[op.Key], opt))
 		})
 		cut = append(cut, x)
 	}
@@ -572,7 +573,7 @@ func kindsOf(txns []record.Transaction, opt incremental.Options) []string {
 	for _, k := range kind {
 		note("lists", k == record.Append)
 	}
-	note("unseen", opt.Coverage == record.CoveragePartial && !opt.UnseenUnique)
+	note("unseen", opt.Coverage == record.CoveragePartial && !unseenUnique(opt))
 	slices.Sort(out)
 	return out
 }

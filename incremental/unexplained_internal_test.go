@@ -13,7 +13,7 @@ import (
 func TestCyclesAreLookedForWithinSteps(t *testing.T) {
 	const cycles = 50
 	for _, most := range []int{1, 0} {
-		e := New(Options{Online: true, Levels: []verdict.Level{verdict.SER, verdict.SI, verdict.RC}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockIgnore, UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, Conflicts: 1000})
+		e := New(Options{Online: true, Levels: []verdict.Level{verdict.SER, verdict.SI, verdict.RC}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockIgnore, UnseenUnique: new(true)}, UniqueValues: true, UniqueAttempts: true, Conflicts: 1000})
 		e.Step(&record.Transaction{ID: "first", Session: "first", Ops: []record.Op{{Kind: record.Write, Key: "z", Value: record.Int(1)}}}, 0)
 		e.Tick(0)
 		e.g.checks[0].poly.LookMax = most
@@ -50,7 +50,7 @@ func TestCyclesAreLookedForWithinSteps(t *testing.T) {
 // Where reads have several possible writers all is found at once, when none can come any more.
 func TestJudgingIsBounded(t *testing.T) {
 	const cycles = 50
-	e := New(Options{Online: true, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockIgnore})
+	e := New(Options{Online: true, Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockIgnore}})
 	for i := range cycles {
 		x, y := fmt.Sprint("x", i), fmt.Sprint("y", i)
 		for j, ops := range [][]record.Op{

@@ -31,8 +31,7 @@ func TestNothingReadBeforeTheFirstAppend(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, online := range []bool{false, true} {
-					e := incremental.New(incremental.Options{Online: online, UniqueValues: unique, UnseenUnique: true, Levels: []verdict.Level{level}, Initial: record.InitialAny,
-						Coverage: record.CoveragePartial, MaxTransaction: 100})
+					e := incremental.New(incremental.Options{Online: online, UniqueValues: unique, Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: record.InitialAny, Coverage: record.CoveragePartial}, Levels: []verdict.Level{level}, MaxTransaction: 100})
 					told := 0
 					for i := range s.Txns {
 						e.Step(&s.Txns[i], int64(10*i))
@@ -79,7 +78,7 @@ func TestNothingReadBeforeALateAppend(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := incremental.New(incremental.Options{Online: true, Levels: []verdict.Level{verdict.RC, verdict.SI},
-				Initial: tc.initial, MaxTransaction: 100})
+				Assumptions: record.Assumptions{Initial: tc.initial}, MaxTransaction: 100})
 			told := 0
 			for i := range s.Txns[:2] {
 				e.Step(&s.Txns[i], int64(10*i))
@@ -125,8 +124,8 @@ func TestNothingAgainstOnesOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := incremental.New(incremental.Options{Online: true, UniqueValues: true, UnseenUnique: true,
-				Levels: []verdict.Level{level}, Initial: record.InitialAbsent, Coverage: coverage, MaxTransaction: 100})
+			e := incremental.New(incremental.Options{Online: true, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: record.InitialAbsent, Coverage: coverage},
+				Levels: []verdict.Level{level}, MaxTransaction: 100})
 			told, young := 0, false
 			for i := range s.Txns {
 				e.Step(&s.Txns[i], int64(10*i))
@@ -165,7 +164,7 @@ func TestNothingReadAfterNothingWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := incremental.New(incremental.Options{Online: online, UniqueValues: true, UnseenUnique: true, Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent})
+			e := incremental.New(incremental.Options{Online: online, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: record.InitialAbsent}, Levels: []verdict.Level{verdict.SI}})
 			if tc.lossy {
 				e.Lose("x", false)
 			}

@@ -66,7 +66,7 @@ func TestValidHistoriesAreSatisfied(t *testing.T) {
 				cfg := load
 				cfg.Level, cfg.Seed = from, uint64(100+i)
 				txns := produce(t, cfg)
-				opt := incremental.Options{Levels: implied(level), UnseenUnique: true, Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew), Proof: true}
+				opt := incremental.Options{Levels: implied(level), Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew)}, Proof: true}
 				for _, partial := range []record.Coverage{record.CoverageComplete, record.CoveragePartial} {
 					opt.Coverage = partial
 					checkValid(t, txns, opt)
@@ -93,7 +93,7 @@ func checkValid(t *testing.T, txns []record.Transaction, opt incremental.Options
 	for _, r := range e.Close() {
 		satisfied(t, r)
 		if r.Outcome == verdict.Satisfied && opt.Coverage == record.CoverageComplete {
-			if err := certificate.Replay(r, txns, certificate.Options{Initial: opt.Initial, MaxSkew: opt.MaxSkew}); err != nil {
+			if err := certificate.Replay(r, txns, record.Assumptions{Initial: opt.Initial, MaxSkew: opt.MaxSkew}); err != nil {
 				t.Errorf("%v: the proof fails: %v", r.Level, err)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
 )
@@ -100,9 +99,8 @@ func (c *course) draw(seed uint64, cfg tiny.Config) (stream, bool) {
 
 // stream draws an order of arrival and ticks.
 func (c *course) stream(rng *rand.Rand, s script.Script, cfg tiny.Config, levels []verdict.Level) stream {
-	def := oracle.FromHeader(s.Header)
-	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: levels, UnseenUnique: true, Initial: def.Initial, Coverage: def.Coverage,
-		Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew, Online: true, UniqueValues: !cfg.Duplicates && !cfg.Mixed && rng.IntN(2) == 0}}
+	def := record.Assumptions{}.Override(s.Header)
+	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: levels, Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew}, Online: true, UniqueValues: !cfg.Duplicates && !cfg.Mixed && rng.IntN(2) == 0}}
 	type arriving struct {
 		txn record.Transaction
 		at  int64

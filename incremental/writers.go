@@ -275,7 +275,10 @@ func (h *history) uniqueAttempts() bool { return h.opt.UniqueAttempts && !h.retr
 
 // unseenUnique is Engine.UnseenUnique.
 func (h *history) unseenUnique() bool {
-	return h.opt.UnseenUnique && !(h.opt.UnseenAsSeen && h.drawn)
+	if h.opt.UnseenUnique == nil {
+		return !h.drawn
+	}
+	return *h.opt.UnseenUnique
 }
 
 // unique is Engine.Unique.

@@ -42,11 +42,11 @@ func confirm(t *testing.T, s script.Script, n name.Name, breaks []verdict.Level)
 	t.Helper()
 	if n.Guarantee != "" {
 		i := slices.IndexFunc(verdict.Guarantees(), func(g verdict.Guarantee) bool { return g.String() == n.Guarantee })
-		if i < 0 || oracle.HoldsGuarantee(verdict.Guarantees()[i], s.Txns, oracle.FromHeader(s.Header)) {
+		if i < 0 || oracle.HoldsGuarantee(verdict.Guarantees()[i], s.Txns, record.Assumptions{}.Override(s.Header)) {
 			t.Errorf("%s is said to be broken; it holds, or is no guarantee", n.Guarantee)
 		}
 	}
-	holds := oracle.Check(s.Txns, oracle.FromHeader(s.Header))
+	holds := oracle.Check(s.Txns, record.Assumptions{}.Override(s.Header))
 	for l, ok := range holds {
 		switch broken := slices.Contains(breaks, l); {
 		case l == verdict.LIN && !broken: // that is asked of the evidence

@@ -75,7 +75,7 @@ func TestShrinkLists(t *testing.T) {
 			s3 C: r(l,[7,1]) r(l,[1])`},
 	} {
 		s := parse(t, "initial absent\n"+c.history)
-		opt := oracle.FromHeader(s.Header)
+		opt := record.Assumptions{}.Override(s.Header)
 		got, _ := shrunk(s.Txns, func(txns []record.Transaction) bool {
 			if c.unseen {
 				txns = alerttest.WithUnseenAppenders(txns)

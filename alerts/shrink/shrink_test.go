@@ -29,7 +29,9 @@ func parse(t *testing.T, text string) script.Script {
 
 // broken judges by the oracle.
 func broken(s script.Script, l verdict.Level) func([]record.Transaction) bool {
-	return func(txns []record.Transaction) bool { return !oracle.Holds(l, txns, oracle.FromHeader(s.Header)) }
+	return func(txns []record.Transaction) bool {
+		return !oracle.Holds(l, txns, record.Assumptions{}.Override(s.Header))
+	}
 }
 
 func TestShrink(t *testing.T) {
@@ -95,7 +97,7 @@ func TestNeverInvents(t *testing.T) {
 			initial := record.InitialAny
 			s.Header.Initial = &initial
 		}
-		opt := oracle.FromHeader(s.Header)
+		opt := record.Assumptions{}.Override(s.Header)
 		before := oracle.Check(s.Txns, opt)
 		// Lists are cut down as with partial coverage too. The oracle knows no
 		// unseen appenders; they are written out for it.

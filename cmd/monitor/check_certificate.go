@@ -64,13 +64,12 @@ func (c *checkFlags) parseCertificates(cmd *cobra.Command) error {
 }
 
 // certificate begins the certificate of a history, if one is asked for.
-func (s *sitting) certificate(txns []record.Transaction, assume judge.Assumptions) *certificate.Certificate {
+func (s *sitting) certificate(txns []record.Transaction, assume record.Assumptions) *certificate.Certificate {
 	if s.b.flags.certificate == "" {
 		return nil
 	}
 	s.phase("digesting the records")
-	assume, _ = assume.Of(txns)
-	return certificate.New(txns, assume.Certificate())
+	return certificate.New(txns, judge.Of(txns, assume))
 }
 
 // proved adds the proofs of what is satisfied in a history to its certificate; nil without one.
@@ -108,7 +107,7 @@ func (s *sitting) replayed(h *history.History) ([]report.Proof, error) {
 	txns := expanded.Transactions()
 	h.Records = nil
 	s.phase("verifying")
-	assume, _ = assume.Of(txns)
+	assume = judge.Of(txns, assume)
 	want, err := flags.asked(assume.Clock)
 	if err != nil {
 		return nil, err
@@ -123,14 +122,14 @@ func (s *sitting) replayed(h *history.History) ([]report.Proof, error) {
 // chosen is the certificate that is of these records, if there are several; best one
 // that assumes the same.
 func chosen(all []*certificate.Certificate, txns []record.Transaction,
-	assume judge.Assumptions) *certificate.Certificate {
+	assume record.Assumptions) *certificate.Certificate {
 	if len(all) == 1 {
 		return all[0]
 	}
 	records := certificate.Describe(txns)
 	same := slices.DeleteFunc(slices.Clone(all), func(c *certificate.Certificate) bool { return c.Records != records })
 	for _, c := range same {
-		if c.Assumes(assume.Certificate()) {
+		if c.Assumes(assume) {
 			return c
 		}
 	}

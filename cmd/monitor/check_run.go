@@ -359,6 +359,6 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 }
 
 // assume is what is assumed of a history with that header.
-func (c *checkFlags) assume(h record.Header) judge.Assumptions {
-	return judge.Assumptions{}.Override(h).Override(c.header)
+func (c *checkFlags) assume(h record.Header) record.Assumptions {
+	return record.Assumptions{}.Override(h).Override(c.header)
 }

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/race"
@@ -16,7 +15,7 @@ import (
 type executed struct {
 	txns    []record.Transaction // in the order of commits
 	writers [][]int              // by transaction and operation: whom it read from, -1 the initial state
-	opt     certificate.Options
+	opt     record.Assumptions
 }
 
 // execute makes one in which most reads are of what was written last, and some
@@ -24,7 +23,7 @@ type executed struct {
 // that of the initial state among them.
 func execute(seed uint64, values int) executed {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	x := executed{opt: certificate.Options{Initial: record.InitialZero, Sessions: record.Sessions(seed % 2)}}
+	x := executed{opt: record.Assumptions{Initial: record.InitialZero, Sessions: record.Sessions(seed % 2)}}
 	value := func(w int) record.Value {
 		switch {
 		case w < 0:

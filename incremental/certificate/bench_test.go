@@ -15,7 +15,7 @@ import (
 // large is a history of 100,000 transactions of 20 operations, half of them
 // writes, on 50,000 keys, in 20 sessions, and the order in which they ran: one
 // after the other.
-func large() ([]record.Transaction, []verdict.Event, certificate.Options) {
+func large() ([]record.Transaction, []verdict.Event, record.Assumptions) {
 	const n, ops, sessions = 100_000, 20, 20
 	keys := make([]string, 50_000)
 	state := make([]int64, len(keys))
@@ -41,7 +41,7 @@ func large() ([]record.Transaction, []verdict.Event, certificate.Options) {
 		}
 		order[i] = verdict.Event{Txn: verdict.TxnID(i), Commit: true}
 	}
-	return txns, order, certificate.Options{Initial: record.InitialZero}
+	return txns, order, record.Assumptions{Initial: record.InitialZero}
 }
 
 // apart gives each commit its start.
@@ -127,7 +127,7 @@ func BenchmarkLists(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := replay(verdict.SER, txns, order, certificate.Options{Sessions: record.SessionsIgnore}); err != nil {
+		if err := replay(verdict.SER, txns, order, record.Assumptions{Sessions: record.SessionsIgnore}); err != nil {
 			b.Fatal(err)
 		}
 	}

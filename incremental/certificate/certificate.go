@@ -9,20 +9,6 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Options say what the verdict assumed.
-type Options struct {
-	Initial  record.Initial
-	Coverage record.Coverage
-	Tables   record.Tables // whose coverage is another one
-	// Lossy: what was aborted may have been tried again by one of the transactions that
-	// are known to be missing. It is no part of a certificate, as the history shows it.
-	Lossy    bool
-	Sessions record.Sessions
-	// Clock: if it Enforces, ser is replayed as sser and si as strong-si.
-	Clock   record.Clock
-	MaxSkew int64 // nanoseconds
-}
-
 // Error says where a certificate fails, and at what.
 type Error struct {
 	Level    verdict.Level // meaningful if HasLevel
@@ -113,12 +99,13 @@ func KindOf(l verdict.Level) Kind {
 // transactions by their index in txns, in which each session's stand in session
 // order; an order of transactions or of commits has a commit event for each. Where an order of commits
 // leaves open which transaction a read is from, the verdict has to say it. An
-// order that proves it returns nil, any other an *Error.
+// order that proves it returns nil, any other an *Error. Under a clock that Enforces, ser is replayed as sser and si as
+// strong-si.
 //
 // Time and space are linear in the size of the history, but for cc, which takes
 // a time that grows with the number of sessions, and rc and ra, which take
 // O(n^1.5) at worst.
-func Replay(v verdict.Result, txns []record.Transaction, opt Options) error {
+func Replay(v verdict.Result, txns []record.Transaction, opt record.Assumptions) error {
 	if err := replayed(v.Level, KindOf(v.ProvedBy), txns, v.Order, v.Sources, opt); err != nil {
 		return err // not what is nil, which is a pointer
 	}
@@ -126,7 +113,7 @@ func Replay(v verdict.Result, txns []record.Transaction, opt Options) error {
 }
 
 func replayed(level verdict.Level, kind Kind, txns []record.Transaction, order []verdict.Event,
-	sources []verdict.Source, opt Options) *Error {
+	sources []verdict.Source, opt record.Assumptions) *Error {
 	if !kind.proves(level) {
 		return fault("an order of kind %s does not prove level %v", kind, level)
 	}
@@ -177,7 +164,7 @@ func (r *replay) frame(level verdict.Level) *Error {
 type replay struct {
 	txns      []record.Transaction
 	order     []verdict.Event
-	opt       Options
+	opt       record.Assumptions
 	serial    bool // one event per transaction, start and commit at once
 	exclusive bool // writers of a key must not overlap
 

@@ -16,17 +16,13 @@ import (
 
 var levels = []verdict.Level{verdict.PC, verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
 
-func options(o oracle.Options) certificate.Options {
-	return certificate.Options{Initial: o.Initial, Coverage: o.Coverage, Sessions: o.Sessions, Clock: o.Clock, MaxSkew: o.MaxSkew}
-}
-
 // replay replays an order of a level's own kind.
-func replay(l verdict.Level, txns []record.Transaction, order []verdict.Event, opt certificate.Options, from ...verdict.Source) error {
+func replay(l verdict.Level, txns []record.Transaction, order []verdict.Event, opt record.Assumptions, from ...verdict.Source) error {
 	return certificate.Replay(verdict.Result{Level: l, ProvedBy: l, Order: order, Sources: from}, txns, opt)
 }
 
 // accepted replays an order with the writers that it needs, if there are some.
-func accepted(l verdict.Level, txns []record.Transaction, order []verdict.Event, opt certificate.Options) error {
+func accepted(l verdict.Level, txns []record.Transaction, order []verdict.Event, opt record.Assumptions) error {
 	err := replay(l, txns, order, opt)
 	if err == nil || !strings.Contains(err.Error(), "does not say whose it is") {
 		return err
@@ -35,9 +31,9 @@ func accepted(l verdict.Level, txns []record.Transaction, order []verdict.Event,
 	return replay(l, txns, order, opt, from...)
 }
 
-func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
+func random(seed uint64, cfg tiny.Config) (script.Script, record.Assumptions) {
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 3)), cfg)
-	o := oracle.FromHeader(s.Header)
+	o := record.Assumptions{}.Override(s.Header)
 	if seed%7 == 0 {
 		o.Sessions = record.SessionsIgnore
 	}
@@ -59,7 +55,7 @@ func TestWitnessesAreAccepted(t *testing.T) {
 				continue
 			}
 			accepted++
-			if err := replay(l, s.Txns, order, options(opt)); err != nil {
+			if err := replay(l, s.Txns, order, opt); err != nil {
 				t.Fatalf("seed %d, %v, order %v: %v\n%s", seed, l, order, err, script.Format(s))
 			}
 		}
@@ -129,9 +125,9 @@ func TestSomeCommitOrderIsAcceptedExactlyIfTheLevelHolds(t *testing.T) {
 var weak = []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.CC}
 
 // provable tells whether some order whatever is accepted.
-func provable(l verdict.Level, txns []record.Transaction, opt oracle.Options) bool {
+func provable(l verdict.Level, txns []record.Transaction, opt record.Assumptions) bool {
 	return anyOrder(txns, certificate.KindOf(l) != certificate.Events, func(order []verdict.Event) bool {
-		return accepted(l, txns, order, options(opt)) == nil
+		return accepted(l, txns, order, opt) == nil
 	})
 }
 
@@ -149,7 +145,7 @@ func appends(s script.Script) bool {
 // holdsAsRecorded judges with partial coverage as certificates do: what nobody
 // is recorded to have written is left out, once its transaction is found to
 // agree with itself. What remains is the oracle's to judge.
-func holdsAsRecorded(l verdict.Level, txns []record.Transaction, opt oracle.Options) bool {
+func holdsAsRecorded(l verdict.Level, txns []record.Transaction, opt record.Assumptions) bool {
 	var rest []record.Transaction
 	for _, x := range txns {
 		var ops []record.Op
@@ -279,7 +275,7 @@ func TestErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = replay(c.level, s.Txns, events(s.Txns, c.order), options(oracle.FromHeader(s.Header)))
+			err = replay(c.level, s.Txns, events(s.Txns, c.order), record.Assumptions{}.Override(s.Header))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q in it", err, c.want)
 			}
@@ -389,7 +385,7 @@ func TestAccepted(t *testing.T) {
 func TestElementsWithCommas(t *testing.T) {
 	list := func(text string) record.Value { return record.Value{Kind: record.KindList, Text: text} }
 	odd := record.String(`a,]\"`)
-	opt := certificate.Options{Coverage: record.CoveragePartial}
+	opt := record.Assumptions{Coverage: record.CoveragePartial}
 	for text, want := range map[string]bool{
 		`[[3,"]"],1,{"x,":[]},"a,]\\\""]`: true,
 		`[1,"a,]\\\""]`:                   true,
@@ -410,7 +406,7 @@ func TestElementsWithCommas(t *testing.T) {
 
 func TestPredicatesAreRefused(t *testing.T) {
 	txns := []record.Transaction{{ID: "A", Ops: []record.Op{{Kind: record.PredicateRead, Key: "t"}}}}
-	err := replay(verdict.SER, txns, []verdict.Event{{Commit: true}}, certificate.Options{})
+	err := replay(verdict.SER, txns, []verdict.Event{{Commit: true}}, record.Assumptions{})
 	if err == nil || !strings.Contains(err.Error(), `"rp"`) {
 		t.Errorf("error %v", err)
 	}

@@ -20,7 +20,8 @@ const Version = 1
 
 // Certificate proves that one history satisfies some levels.
 type Certificate struct {
-	Assumed Options // under which they are satisfied
+	// Assumed is what they are satisfied under. Lossy is no part of it, as the history shows it, nor is UnseenUnique.
+	Assumed record.Assumptions
 	Records Records // of which history
 	Proofs  []Proof // one a level
 }
@@ -64,7 +65,7 @@ type Name struct {
 
 // New makes a certificate of a history, as yet without proofs. The transactions
 // of a session stand in session order.
-func New(txns []record.Transaction, opt Options) *Certificate {
+func New(txns []record.Transaction, opt record.Assumptions) *Certificate {
 	return &Certificate{Assumed: opt, Records: Describe(txns)}
 }
 

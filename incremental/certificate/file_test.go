@@ -26,13 +26,13 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata anew; read the diff")
 
-func parse(t *testing.T, text string) (script.Script, certificate.Options) {
+func parse(t *testing.T, text string) (script.Script, record.Assumptions) {
 	t.Helper()
 	s, err := script.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, options(oracle.FromHeader(s.Header))
+	return s, record.Assumptions{}.Override(s.Header)
 }
 
 func write(t *testing.T, c *certificate.Certificate) string {
@@ -61,7 +61,7 @@ func events(txns []record.Transaction, text string) []verdict.Event {
 }
 
 // proof is the result of an order, with writers by the letter.
-func proof(l verdict.Level, txns []record.Transaction, order []verdict.Event, opt certificate.Options) verdict.Result {
+func proof(l verdict.Level, txns []record.Transaction, order []verdict.Event, opt record.Assumptions) verdict.Result {
 	v := verdict.Result{Level: l, ProvedBy: l, Order: order}
 	if certificate.KindOf(l) == certificate.Commits {
 		v.Sources, _ = judge{level: l, txns: txns, order: commitsOf(order), opt: opt}.sources()
@@ -70,7 +70,7 @@ func proof(l verdict.Level, txns []record.Transaction, order []verdict.Event, op
 }
 
 // prove makes a certificate of "level: order" lines.
-func prove(t *testing.T, txns []record.Transaction, opt certificate.Options, proofs ...string) *certificate.Certificate {
+func prove(t *testing.T, txns []record.Transaction, opt record.Assumptions, proofs ...string) *certificate.Certificate {
 	t.Helper()
 	c := certificate.New(txns, opt)
 	for _, p := range proofs {
@@ -173,7 +173,7 @@ func TestWrittenAndRead(t *testing.T) {
 		if seed%3 == 0 {
 			forget(s.Txns, seed)
 		}
-		opt := options(o)
+		opt := o
 		c := certificate.New(s.Txns, opt)
 		for _, l := range slices.Concat(levels, weak) {
 			if order := proofOf(l, s.Txns, opt); order != nil {
@@ -236,7 +236,7 @@ func forget(txns []record.Transaction, seed uint64) {
 // something else are quoted.
 func TestNames(t *testing.T) {
 	txns := []record.Transaction{{ID: "x", Session: "s"}, {ID: "x", Session: "s 2"}, {ID: "start", Session: "s"}, {ID: "commit x", Session: "s"}, {ID: "@0", Session: "s"}}
-	c := certificate.New(txns, certificate.Options{})
+	c := certificate.New(txns, record.Assumptions{})
 	var order []verdict.Event
 	for n := range txns {
 		order = append(order, verdict.Event{Txn: verdict.TxnID(n), Commit: true})
@@ -252,17 +252,17 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := certificate.Verify(again, txns, certificate.Options{}); err != nil {
+	if err := certificate.Verify(again, txns, record.Assumptions{}); err != nil {
 		t.Error(err)
 	}
 	again.Proofs[0].Steps[1].Txn = certificate.Name{ID: "x"}
-	err = certificate.Verify(again, txns, certificate.Options{})
+	err = certificate.Verify(again, txns, record.Assumptions{})
 	if err == nil || !strings.Contains(err.Error(), "line 4: names x, of which the history has several: name it by place and session") {
 		t.Errorf("error %v", err)
 	}
 	for _, bad := range []string{"\xff", strings.Repeat("x", 8<<20+1)} {
 		txns[0].ID = bad
-		c = certificate.New(txns, certificate.Options{})
+		c = certificate.New(txns, record.Assumptions{})
 		if err := errors.Join(c.Add(verdict.Result{Level: verdict.SER, ProvedBy: verdict.SER, Order: order}, txns), certificate.Write(&bytes.Buffer{}, c)); err == nil {
 			t.Errorf("a name of %d bytes that can't be read again is written", len(bad))
 		}
@@ -270,7 +270,7 @@ func TestNames(t *testing.T) {
 }
 
 // proofOf finds an order that is accepted, by trying, or nil.
-func proofOf(l verdict.Level, txns []record.Transaction, opt certificate.Options) (found []verdict.Event) {
+func proofOf(l verdict.Level, txns []record.Transaction, opt record.Assumptions) (found []verdict.Event) {
 	anyOrder(txns, certificate.KindOf(l) != certificate.Events, func(order []verdict.Event) bool {
 		if accepted(l, txns, order, opt) != nil {
 			return false
@@ -300,7 +300,7 @@ func TestSeveralInAFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := certificate.Verify(c, s.Txns, options(oracle.FromHeader(s.Header))); err != nil {
+		if err := certificate.Verify(c, s.Txns, record.Assumptions{}.Override(s.Header)); err != nil {
 			t.Errorf("history %d: %v", i, err)
 		}
 	}
@@ -393,7 +393,7 @@ func TestChangedCertificates(t *testing.T) {
 			if i == j {
 				changed = slices.Delete(changed, i, i+1)
 			}
-			err := replay(l, s.Txns, changed, options(o))
+			err := replay(l, s.Txns, changed, o)
 			var e *certificate.Error
 			switch {
 			case err == nil && i == j && s.Txns[order[i].Txn].Status == record.Committed:

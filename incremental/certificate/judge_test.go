@@ -23,7 +23,7 @@ type judge struct {
 	level verdict.Level
 	txns  []record.Transaction
 	order []int // of commits
-	opt   certificate.Options
+	opt   record.Assumptions
 	// versions are, by list, who made its versions one after the other; without
 	// them it is the order of commits.
 	versions map[string][]int
@@ -513,15 +513,15 @@ func TestOrdersOfCommitsByTheLetter(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 17))
 		for _, order := range commitOrders(rng, s.Txns, 8) {
 			for _, l := range weak {
-				j, n := judge{level: l, txns: s.Txns, order: order, opt: options(o)}, counts[l]
+				j, n := judge{level: l, txns: s.Txns, order: order, opt: o}, counts[l]
 				from, want := j.sources()
-				err := replay(l, s.Txns, commitEvents(order), options(o), from...)
+				err := replay(l, s.Txns, commitEvents(order), o, from...)
 				if (err == nil) != want {
 					t.Fatalf("seed %d, %v, order %v: %v, and by the letter it is %v\n%s", seed, l, order, err, want, script.Format(s))
 				}
 				from = spoil(rng, from, s.Txns)
 				n.chosen += min(1, len(from))
-				err = replay(l, s.Txns, commitEvents(order), options(o), from...)
+				err = replay(l, s.Txns, commitEvents(order), o, from...)
 				if want := j.accepts(from); (err == nil) != want {
 					t.Fatalf("seed %d, %v, order %v, %v: %v, and by the letter it is %v\n%s", seed, l, order, from, err, want, script.Format(s))
 				}
@@ -587,22 +587,22 @@ func TestOrdersProveWhatIsWeaker(t *testing.T) {
 				lists++
 			}
 			for _, w := range weak {
-				if err := certificate.Replay(verdict.Result{Level: w, ProvedBy: l, Order: order}, s.Txns, options(o)); err != nil {
+				if err := certificate.Replay(verdict.Result{Level: w, ProvedBy: l, Order: order}, s.Txns, o); err != nil {
 					t.Fatalf("seed %d: %v is proved by %v, and that does not prove %v: %v\n%s", seed, l, order, w, err, script.Format(s))
 				}
-				if _, ok := (judge{level: w, txns: s.Txns, order: commitsOf(order), opt: options(o)}).sources(); !ok {
+				if _, ok := (judge{level: w, txns: s.Txns, order: commitsOf(order), opt: o}).sources(); !ok {
 					t.Fatalf("seed %d: %v is proved by %v, and by the letter %v is not by its commits\n%s", seed, l, order, w, script.Format(s))
 				}
 			}
 		}
 		for _, order := range commitOrders(rand.New(rand.NewPCG(seed, 23)), s.Txns, 4) {
 			for i, l := range []verdict.Level{verdict.CC, verdict.RA, verdict.RC} {
-				named, ok := judge{level: l, txns: s.Txns, order: order, opt: options(o)}.sources()
-				if !ok || replay(l, s.Txns, commitEvents(order), options(o), named...) != nil {
+				named, ok := judge{level: l, txns: s.Txns, order: order, opt: o}.sources()
+				if !ok || replay(l, s.Txns, commitEvents(order), o, named...) != nil {
 					continue
 				}
 				from[l]++
-				if err := replay(weak[2-i], s.Txns, commitEvents(order), options(o), named...); err != nil {
+				if err := replay(weak[2-i], s.Txns, commitEvents(order), o, named...); err != nil {
 					t.Fatalf("seed %d, %v: proves %v and not %v: %v\n%s", seed, order, l, weak[2-i], err, script.Format(s))
 				}
 			}

@@ -165,7 +165,7 @@ func (r *Reader) header(h *header, c *Certificate) error {
 	return nil
 }
 
-func (r *Reader) assumes(a *assumes, o *Options) error {
+func (r *Reader) assumes(a *assumes, o *record.Assumptions) error {
 	var ok bool
 	if o.Initial, ok = record.ParseInitial(a.Initial); !ok {
 		return r.fail("assumes.initial", "want any, absent or zero, not %q", a.Initial)

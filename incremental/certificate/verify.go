@@ -10,7 +10,7 @@ import (
 // Verify checks that a certificate is of this history, was made under what opt
 // says, and proves each of its levels. The transactions of a session stand in
 // session order. An error is an *Error.
-func Verify(c *Certificate, txns []record.Transaction, opt Options) error {
+func Verify(c *Certificate, txns []record.Transaction, opt record.Assumptions) error {
 	if err := c.matches(txns, opt); err != nil {
 		return err
 	}
@@ -26,14 +26,14 @@ func Verify(c *Certificate, txns []record.Transaction, opt Options) error {
 }
 
 // Assumes tells whether the certificate was made under that; what the history shows is no part of it.
-func (c *Certificate) Assumes(opt Options) bool {
+func (c *Certificate) Assumes(opt record.Assumptions) bool {
 	a, b := c.Assumed, opt
 	return a.Initial == b.Initial && a.Coverage == b.Coverage && maps.Equal(a.Tables, b.Tables) &&
 		a.Sessions == b.Sessions && a.Clock == b.Clock && a.MaxSkew == b.MaxSkew
 }
 
 // matches checks that the certificate speaks of this history.
-func (c *Certificate) matches(txns []record.Transaction, opt Options) *Error {
+func (c *Certificate) matches(txns []record.Transaction, opt record.Assumptions) *Error {
 	for _, f := range []struct {
 		what      string
 		has, want string
@@ -80,7 +80,7 @@ func (c *Certificate) matches(txns []record.Transaction, opt Options) *Error {
 }
 
 // verify finds the transactions of the steps and replays them.
-func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction, opt Options) *Error {
+func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction, opt record.Assumptions) *Error {
 	order := make([]verdict.Event, 0, len(p.Steps))
 	stepOf := make([]int, 0, len(p.Steps)) // by event
 	var sources []verdict.Source

@@ -47,7 +47,7 @@ func TestAnomaliesBreakExactlyTheirLevels(t *testing.T) {
 				if p := g.Planted(); len(p) != 1 || p[0].Anomaly != name || len(p[0].Transactions) != len(a.steps) {
 					t.Fatalf("planted %v", p)
 				}
-				opt := oracle.FromHeader(g.Header())
+				opt := record.Assumptions{}.Override(g.Header())
 				for l, holds := range oracle.Check(txns, opt) {
 					if want := !l.Implies(weakestBroken[name]); l != verdict.LIN && holds != want {
 						t.Fatalf("seed %d: %v holds = %v, want %v:\n%s", seed, l, holds, want,
@@ -93,7 +93,7 @@ func TestListAnomaliesBreakExactlyTheirLevels(t *testing.T) {
 						}
 					}
 				}
-				judged := oracle.Check(txns, oracle.FromHeader(g.Header()))
+				judged := oracle.Check(txns, record.Assumptions{}.Override(g.Header()))
 				if len(judged) < 5 || !lists {
 					t.Fatalf("judged at %d levels; lists: %v", len(judged), lists)
 				}
@@ -136,7 +136,7 @@ func TestPlantedInBusyHistories(t *testing.T) {
 						}
 					}
 				}
-				opt := oracle.FromHeader(g.Header())
+				opt := record.Assumptions{}.Override(g.Header())
 				weakest := weakestBroken[name]
 				if judged := oracle.Levels(alone); !slices.Contains(judged, weakest) {
 					weakest = verdict.PC // the weakest that lists are judged at
@@ -171,7 +171,7 @@ func TestAnomaliesLeaveWeakerLevelsAlone(t *testing.T) {
 			for seed := range uint64(race.Draws(50, 150)) {
 				g, txns := history(t, Config{Level: level, Seed: seed, Anomaly: name, Transactions: len(a.steps) + others, Sessions: 4, Operations: 2, Keys: 1, Stale: 0.9,
 					Pause: 10 * time.Microsecond})
-				if !oracle.Holds(verdictLevel[level], txns, oracle.FromHeader(g.Header())) {
+				if !oracle.Holds(verdictLevel[level], txns, record.Assumptions{}.Override(g.Header())) {
 					t.Fatalf("%v, %s, seed %d: the level is broken:\n%s", level, name, seed, script.Format(script.Script{Header: g.Header(), Txns: txns}))
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/predicate"
@@ -63,7 +64,7 @@ func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
 				}
 			}
 			g, txns := history(t, cfg)
-			opt := oracle.FromHeader(g.Header())
+			opt := record.Assumptions{}.Override(g.Header())
 			if !oracle.Holds(verdictLevel[level], txns, opt) {
 				t.Fatalf("seed %d: not %v:\n%s", seed, level, script.Format(script.Script{Header: g.Header(), Txns: txns}))
 			}
@@ -172,7 +173,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 					txns = append(txns, *x)
 				}
 			}
-			opt := certificate.Options{Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew)}
+			opt := record.Assumptions{Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew)}
 			if err := certificate.Replay(verdict.Result{Level: verdictLevel[cfg.Level], ProvedBy: verdictLevel[cfg.Level], Order: order}, txns, opt); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -45,7 +46,7 @@ func TestHardAgreesWithOracle(t *testing.T) {
 		for seed := range uint64(3) {
 			txns := f.history(record.DefaultDB, rand.New(rand.NewPCG(seed, 0)))
 			for _, l := range []verdict.Level{verdict.SER, verdict.SI} {
-				if got := oracle.Holds(l, txns, oracle.Options{}); got != f.satisfiable() {
+				if got := oracle.Holds(l, txns, record.Assumptions{}); got != f.satisfiable() {
 					t.Errorf("%v: %v is %v, want %v:\n%s", f, l, got, f.satisfiable(), script.Format(script.Script{Txns: txns}))
 				}
 			}

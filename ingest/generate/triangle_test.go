@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
@@ -45,7 +46,7 @@ func TestTriangleLemmas(t *testing.T) {
 				t.Fatalf("%+v: a bipartite graph has a triangle", cfg)
 			}
 			seen[free]++
-			txns, opt := slices.Collect(tr.Transactions()), oracle.FromHeader(tr.Header())
+			txns, opt := slices.Collect(tr.Transactions()), record.Assumptions{}.Override(tr.Header())
 			levels := map[verdict.Level]bool{weakest: true}
 			for _, l := range c.Levels() {
 				level, _ := verdict.ParseLevel(l)

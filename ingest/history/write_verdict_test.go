@@ -21,7 +21,7 @@ import (
 // verdicts are what the engine says of a history, with and without real time, as
 // `check` asks it.
 func verdicts(h *History) map[verdict.Level]verdict.Outcome {
-	opt := incremental.Options{UnseenUnique: true, MaxViolations: 1,
+	opt := incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true)}, MaxViolations: 1,
 		Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER}}
 	if v := h.Header.Initial; v != nil {
 		opt.Initial = *v

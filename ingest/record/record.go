@@ -256,16 +256,15 @@ func (s Sessions) String() string { return sessionsNames[s] }
 func ParseSessions(s string) (Sessions, bool) { return Named[Sessions](sessionsNames[:], s) }
 
 // Header is the line a history file may open with: what a reader must assume
-// to judge it. A nil field is not stated.
+// to judge it, see Assumptions. A nil field is not stated.
 type Header struct {
 	Initial  *Initial
 	Sessions *Sessions
 	Clock    *Clock
 	MaxSkew  *int64 // nanoseconds
 	Coverage *Coverage
-	Tables   Tables // those of which something else is said
-	// UniqueValues: with partial coverage, nobody unseen wrote a value that a recorded
-	// transaction wrote to the same key.
+	Tables   Tables
+	// UniqueValues is Assumptions.UnseenUnique.
 	UniqueValues *bool
 }
 

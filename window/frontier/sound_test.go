@@ -201,14 +201,14 @@ func (g *forgetting) String() string {
 	return fmt.Sprintf("cuts at %v, %+v, by key %v, base %v, restarts %v", g.cuts, g.options, g.byKey, g.base, g.restart)
 }
 
-func drawForgetting(rng *rand.Rand, n int, h oracle.Options) forgetting {
+func drawForgetting(rng *rand.Rand, n int, h record.Assumptions) forgetting {
 	g := forgetting{
 		options: frontier.Options{MaxSkew: h.MaxSkew, MaxPerKey: []int{1, 2, 8}[rng.IntN(3)]},
 		base:    rng.IntN(3) == 0,
 		restart: rng.IntN(4) == 0,
 		byKey:   h.Coverage == record.CoverageComplete && rng.IntN(2) == 0,
-		engine: incremental.Options{Initial: h.Initial, Coverage: h.Coverage, Sessions: h.Sessions, Clock: h.Clock, MaxSkew: h.MaxSkew,
-			UniqueValues: true, UnseenUnique: true, Online: true},
+		engine: incremental.Options{Assumptions: record.Assumptions{Initial: h.Initial, Coverage: h.Coverage, Sessions: h.Sessions, Clock: h.Clock, MaxSkew: h.MaxSkew, UnseenUnique: new(true)},
+			UniqueValues: true, Online: true},
 	}
 	for at := 1 + rng.IntN(max(1, n-1)); at < n; at += 1 + rng.IntN(n) {
 		g.cuts = append(g.cuts, at)
@@ -232,9 +232,9 @@ func TestNobodyIsAccused(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 5))
 				s := tiny.Random(rng, k.cfg)
 				txns := released(s.Txns)
-				opt := oracle.FromHeader(s.Header)
+				opt := record.Assumptions{}.Override(s.Header)
 				g := drawForgetting(rng, len(txns), opt)
-				g.engine.UniqueValues, g.engine.UnseenUnique = k.cfg.Back == 0, k.cfg.Back == 0 // a stream gives that up
+				g.engine.UniqueValues, g.engine.UnseenUnique = k.cfg.Back == 0, new(k.cfg.Back == 0) // a stream gives that up
 				g.engine.Levels = slices.DeleteFunc(g.engine.Levels, func(l verdict.Level) bool { return !slices.Contains(oracle.Levels(txns), l) })
 				if len(g.engine.Levels) == 0 {
 					continue
@@ -286,7 +286,7 @@ func TestLargeHistoriesAreNotAccused(t *testing.T) {
 						t.Fatal(err)
 					}
 					txns := released(slices.Collect(g.Transactions()))
-					how := drawForgetting(rng, len(txns), oracle.FromHeader(g.Header()))
+					how := drawForgetting(rng, len(txns), record.Assumptions{}.Override(g.Header()))
 					how.cuts = how.cuts[:0]
 					for at := 20 + rng.IntN(50); at < len(txns); at += 20 + rng.IntN(80) {
 						how.cuts = append(how.cuts, at)

@@ -15,7 +15,7 @@ import (
 // itself, however many came in between: it missed nothing that it wrote.
 func TestBareRecordThatComesAgain(t *testing.T) {
 	const n, from, batch = 66_000, 25_000, 500
-	h := New(Config{DB: "d", Levels: []verdict.Level{verdict.RA}, Initial: record.InitialAbsent, Coverage: record.CoveragePartial, Clock: record.ClockPrune,
+	h := New(Config{DB: "d", Levels: []verdict.Level{verdict.RA}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoveragePartial, Clock: record.ClockPrune},
 		UniqueValues: true, MaxTransaction: time.Minute, Segment: 100_000, Order: order.Options{Lateness: time.Second, MaxBuffered: 1_000_000}})
 	var txns []record.Transaction
 	for i := range n {

@@ -66,8 +66,7 @@ func BenchmarkHistoryBlind(b *testing.B) {
 			b.Run(fmt.Sprintf("timed=%v/levels=%d", timed, len(levels)), func(b *testing.B) {
 				const clients, n, apart = 40, 8000, 10_000
 				for range b.N {
-					h := New(Config{DB: record.DefaultDB, Levels: levels, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
-						MaxSkew: 5 * time.Millisecond, MaxTransaction: time.Minute, UniqueValues: true, Order: order.Options{Lateness: time.Second, IdleAfter: 10 * time.Second}})
+					h := New(Config{DB: record.DefaultDB, Levels: levels, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxSkew: int64(5 * time.Millisecond)}, MaxTransaction: time.Minute, UniqueValues: true, Order: order.Options{Lateness: time.Second, IdleAfter: 10 * time.Second}})
 					var all []record.Transaction
 					for i := range n {
 						end := int64(i) * apart
@@ -104,7 +103,7 @@ func benchHistory(b *testing.B, n int, level verdict.Level, stream endless.Confi
 		if err != nil {
 			b.Fatal(err)
 		}
-		h := New(Config{DB: record.DefaultDB, Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+		h := New(Config{DB: record.DefaultDB, Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep},
 			MaxTransaction: time.Minute, UniqueValues: true, Order: order.Options{Lateness: lateness, IdleAfter: 10 * time.Second}})
 		var wait [partitions][]record.Transaction
 		var next [partitions]int64

@@ -45,7 +45,7 @@ func TestBlindWritesEndSegments(t *testing.T) {
 		for _, levels := range [][]verdict.Level{{verdict.SI}, {verdict.SI, verdict.SER, verdict.SSER}} {
 			t.Run(fmt.Sprint("timed ", timed, ", ", levels), func(t *testing.T) {
 				t.Parallel()
-				cfg := Config{Levels: levels, UniqueValues: true, Coverage: record.CoveragePartial, MaxSkew: 5 * time.Millisecond, MaxTransaction: time.Minute, BytesMax: 16 << 20, Overlap: 512}
+				cfg := Config{Levels: levels, UniqueValues: true, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, MaxSkew: int64(5 * time.Millisecond)}, MaxTransaction: time.Minute, BytesMax: 16 << 20, Overlap: 512}
 				h, found, results := judgedBy(t, cfg, blindLines(4000, timed))
 				s := h.Stats()
 				if s.Segments < 10 || s.Undecided > 0 {
@@ -83,7 +83,7 @@ func TestSeedsThatTakeAllAreLeftOut(t *testing.T) {
 			}
 		}
 	}
-	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Coverage: record.CoverageComplete, Initial: record.InitialAbsent, MaxTransaction: time.Minute,
+	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Assumptions: record.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent}, MaxTransaction: time.Minute,
 		BytesMax: 1200 << 10, Segment: 1024, Overlap: 64, MaxSeeds: 1 << 20}
 	h, found, _ := judgedBy(t, cfg, lines)
 	if s := h.Stats(); s.Segments > 24 || s.Undecided > 0 {
@@ -106,7 +106,7 @@ func TestWholeGivesUpAndGoesOn(t *testing.T) {
 		}
 		lines = append(lines, fmt.Sprintf(`{"session":"c%d","seq":%d,"status":"committed","ops":[["r",%q,%s],["w",%q,%d]]}`, i%10, i/10, key, read, key, i+1))
 	}
-	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, Steps: 512, Segment: 1 << 20, Whole: true}
+	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Assumptions: record.Assumptions{Coverage: record.CoveragePartial}, MaxTransaction: time.Minute, Steps: 512, Segment: 1 << 20, Whole: true}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	h, _, _ := judgedBy(t, cfg, lines)
@@ -151,7 +151,7 @@ func seenLines(n, keys int) []string {
 // Blind writes by who reads something else have two orders each two at si: no pairs of them are made where the history can
 // be run as it came.
 func TestBlindWritesOfReadersAreRun(t *testing.T) {
-	cfg := Config{Levels: []verdict.Level{verdict.SI}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, BytesMax: 1 << 20, Segment: 1 << 20, Whole: true}
+	cfg := Config{Levels: []verdict.Level{verdict.SI}, UniqueValues: true, Assumptions: record.Assumptions{Coverage: record.CoveragePartial}, MaxTransaction: time.Minute, BytesMax: 1 << 20, Segment: 1 << 20, Whole: true}
 	h, _, results := judgedBy(t, cfg, seenLines(3000, 100))
 	if results[0].Outcome != verdict.Satisfied || h.Stats().Segments > 0 {
 		t.Errorf("%v %v, %d segments ended, want it satisfied in one", results[0].Outcome, results[0].Reason, h.Stats().Segments)
@@ -164,7 +164,7 @@ func TestBlindWritesOfReadersAreRun(t *testing.T) {
 // Blind writes that are read have two orders each two: more than there is room for are not made, and what can be run as it
 // came is satisfied.
 func TestPairsBeyondTheRoomAreRun(t *testing.T) {
-	cfg := Config{Levels: []verdict.Level{verdict.SI}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, BytesMax: 4 << 20, Segment: 1 << 20, Whole: true}
+	cfg := Config{Levels: []verdict.Level{verdict.SI}, UniqueValues: true, Assumptions: record.Assumptions{Coverage: record.CoveragePartial}, MaxTransaction: time.Minute, BytesMax: 4 << 20, Segment: 1 << 20, Whole: true}
 	var lines []string
 	for i := range 1500 {
 		lines = append(lines, fmt.Sprintf(`{"session":"s%d","seq":%d,"status":"committed","ops":[["w","hot",%d]]}`, i%50, i/50, i),
@@ -186,7 +186,7 @@ func TestLevelsShareABudget(t *testing.T) {
 	for i, ops := range []string{`["w","z",1],["w","a",1]`, `["w","z",2],["w","b",1]`, `["r","z",1],["r","b",1]`, `["r","z",2],["r","a",1]`} {
 		lines = append(lines, fmt.Sprintf(`{"session":"z%d","seq":0,"status":"committed","ops":[%s]}`, i, ops))
 	}
-	cfg := Config{Levels: []verdict.Level{verdict.SI, verdict.SER}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, Steps: 3000, Segment: 1 << 20, Overlap: 1 << 19, Whole: true}
+	cfg := Config{Levels: []verdict.Level{verdict.SI, verdict.SER}, UniqueValues: true, Assumptions: record.Assumptions{Coverage: record.CoveragePartial}, MaxTransaction: time.Minute, Steps: 3000, Segment: 1 << 20, Overlap: 1 << 19, Whole: true}
 	_, _, results := judgedBy(t, cfg, lines)
 	if ser := results[1]; ser.Outcome != verdict.Violated {
 		t.Errorf("ser is %v (%v), want it violated, whatever si took", ser.Outcome, ser.Reason)

@@ -35,8 +35,7 @@ func TestForgottenBlindsNobody(t *testing.T) {
 			if strings.Contains(name, "hit") && !attempts {
 				want = 1
 			}
-			h := New(Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: 2 * time.Second, UniqueValues: true, UniqueAttempts: attempts,
-				Initial: record.InitialZero, Coverage: coverage, Segment: 256, Overlap: 64, Every: 250 * time.Millisecond, Order: order.Options{Lateness: 100 * time.Millisecond}})
+			h := New(Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Clock: record.ClockPrune, Sessions: record.SessionsKeep, Initial: record.InitialZero, Coverage: coverage}, MaxTransaction: 2 * time.Second, UniqueValues: true, UniqueAttempts: attempts, Segment: 256, Overlap: 64, Every: 250 * time.Millisecond, Order: order.Options{Lateness: 100 * time.Millisecond}})
 			found := 0
 			for i := range int64(4000) {
 				at := 1_700_000_000_000_000_000 + i*every

@@ -16,8 +16,7 @@ import (
 // whether it is appended to something or not.
 func TestBusyHistoryIsNotCopied(t *testing.T) {
 	const each, n = 4, 2000
-	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: time.Minute, UniqueValues: true,
-		Coverage: record.CoveragePartial, Order: order.Options{Lateness: time.Second}}
+	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Clock: record.ClockPrune, Sessions: record.SessionsKeep, Coverage: record.CoveragePartial}, MaxTransaction: time.Minute, UniqueValues: true, Order: order.Options{Lateness: time.Second}}
 	h := New(cfg)
 	var entries []*Entry
 	seq, at := int64(0), int64(1_700_000_000_000_000_000)

@@ -210,7 +210,7 @@ func (w *world) read(f func(*Entry)) {
 
 // config is a stream's with so much patience as these worlds need, and segments of some length.
 func (w *world) config() Config {
-	return Config{DB: "d", Clock: record.ClockPrune, Sessions: record.SessionsKeep, Coverage: record.CoverageComplete, Initial: record.InitialAbsent, UniqueValues: true,
+	return Config{DB: "d", Assumptions: record.Assumptions{Clock: record.ClockPrune, Sessions: record.SessionsKeep, Coverage: record.CoverageComplete, Initial: record.InitialAbsent}, UniqueValues: true,
 		MaxTransaction: time.Duration(worldLongest), Every: 20 * time.Millisecond, Segment: [...]int{60, 300, 10_000}[w.rng.IntN(3)], Overlap: 20,
 		Order: order.Options{Lateness: time.Duration(worldLateness)}}
 }

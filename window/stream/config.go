@@ -18,15 +18,9 @@ type Config struct {
 	DB     string // which records of an entry are its
 	Levels []verdict.Level
 
-	Initial  record.Initial
-	Coverage record.Coverage
-	// Tables are those of which coverage is partial where that is complete.
-	Tables   record.Tables `json:",omitempty"`
-	Clock    record.Clock
-	Sessions record.Sessions
-	// MaxSkew bounds the difference of any two clocks, MaxTransaction the length of
-	// a transaction.
-	MaxSkew, MaxTransaction time.Duration
+	record.Assumptions // what is unseen is unique as long as UniqueValues holds
+	// MaxTransaction bounds the length of a transaction.
+	MaxTransaction time.Duration
 	// UniqueValues: no two transactions write the same value to the same key.
 	UniqueValues bool
 	// UniqueAttempts: nor does one write a value that an aborted one wrote.
@@ -77,8 +71,8 @@ type Config struct {
 	// what breaks them is in the results, of which the i-th is of the transactions that find(i) finds, and found is how
 	// many rows their statements found. What unasked
 	// names (nil: nothing) was not read, as far as is known. It gives no result if it can't judge the predicates: then
-	// they are counted. under has the coverage, and whether values repeat.
-	Predicates func(records *packed.Records, levels []verdict.Level, under Violation,
+	// they are counted.
+	Predicates func(records *packed.Records, levels []verdict.Level, under record.Assumptions,
 		unasked predicate.Unasked) (results []verdict.Result, find func(i int) Find, found Found) `json:"-"`
 
 	// Stop, if it is not nil, is asked now and then while a tick works, also those of
@@ -135,7 +129,7 @@ func (c Config) WithDefaults() Config {
 	if c.MaxSeeds <= 0 {
 		c.MaxSeeds = DefaultMaxSeeds
 	}
-	c.Order.MaxSkew, c.Order.MaxTransaction, c.Order.Every = c.MaxSkew, c.MaxTransaction, c.Every
+	c.Order.MaxSkew, c.Order.MaxTransaction, c.Order.Every = time.Duration(c.MaxSkew), c.MaxTransaction, c.Every
 	c.Order.Whole = c.Coverage == record.CoverageComplete
 	c.Order.Bare = c.bare()
 	// Where real time is promised what is out of its place orders less; and who waits for the end waits for no alert.
@@ -162,7 +156,7 @@ const waitingMost = DefaultSegment
 
 func (c Config) frontier() frontier.Options {
 	// As many as an engine is begun with are in memory: see segments.nextSeeds.
-	o := frontier.Options{DB: c.DB, MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys, MaxBytes: c.MaxBytes,
+	o := frontier.Options{DB: c.DB, MaxSkew: c.MaxSkew, MaxPerKey: perKey, MaxKeys: c.MaxKeys, MaxBytes: c.MaxBytes,
 		MinKeys: c.MaxSeeds}
 	if o.MaxKeys > 0 {
 		o.MaxKeys = max(o.MaxKeys, o.MinKeys)
@@ -178,6 +172,6 @@ func (c Config) cutter() segment.Options {
 		snapshotKeys = -1 // clocks serve as well, and cost less
 	}
 	return segment.Options{RealTime: realTime, SnapshotKeys: snapshotKeys, NoClock: c.Clock == record.ClockIgnore,
-		MaxSkew: int64(c.MaxSkew), IdleAfter: int64(c.Order.IdleAfter),
+		MaxSkew: c.MaxSkew, IdleAfter: int64(c.Order.IdleAfter),
 		MinOverlap: uint64(c.Overlap), MaxOverlap: 2 * uint64(c.Overlap)}
 }

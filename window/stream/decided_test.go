@@ -15,8 +15,7 @@ import (
 // takes to know that nobody comes, whatever segments it has; after a restart too.
 func TestBusyStreamIsJudged(t *testing.T) {
 	const n, every, longest = 4000, int64(10 * time.Millisecond), 5 * time.Second
-	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: longest, UniqueValues: true,
-		Coverage: record.CoveragePartial, Segment: 256, Overlap: 64, Every: 250 * time.Millisecond, Order: order.Options{Lateness: 100 * time.Millisecond}}
+	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Clock: record.ClockPrune, Sessions: record.SessionsKeep, Coverage: record.CoveragePartial}, MaxTransaction: longest, UniqueValues: true, Segment: 256, Overlap: 64, Every: 250 * time.Millisecond, Order: order.Options{Lateness: 100 * time.Millisecond}}
 	h := New(cfg)
 	var entries []*Entry
 	began := int64(1_700_000_000_000_000_000)
@@ -56,8 +55,7 @@ func TestBusyStreamIsJudged(t *testing.T) {
 // given up, however long ago its segment ended: one of a value that nobody wrote is not told then.
 func TestGivenUpIsNotComplete(t *testing.T) {
 	const every = int64(10 * time.Millisecond)
-	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SSER}, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: 20 * time.Second, UniqueValues: true, UniqueAttempts: true,
-		Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Segment: 256, Overlap: 64, Every: 250 * time.Millisecond, Order: order.Options{Lateness: 100 * time.Millisecond}}
+	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SSER}, Assumptions: record.Assumptions{Clock: record.ClockPrune, Sessions: record.SessionsKeep, Initial: record.InitialAbsent, Coverage: record.CoverageComplete}, MaxTransaction: 20 * time.Second, UniqueValues: true, UniqueAttempts: true, Segment: 256, Overlap: 64, Every: 250 * time.Millisecond, Order: order.Options{Lateness: 100 * time.Millisecond}}
 	for _, nulls := range []int64{100, 20} { // of so many records one reads a null
 		h, found := New(cfg), 0
 		for i := range int64(4000) {

@@ -69,7 +69,7 @@ func TestFiles(t *testing.T) {
 }
 
 func (f *files) begin(t *testing.T, d *datadriven.TestData) {
-	*f = files{next: map[string]int64{}, cfg: Config{DB: record.DefaultDB, Initial: record.InitialAbsent, Clock: record.ClockPrune, Coverage: record.CoveragePartial, Segment: 4, Overlap: 1}}
+	*f = files{next: map[string]int64{}, cfg: Config{DB: record.DefaultDB, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Clock: record.ClockPrune, Coverage: record.CoveragePartial}, Segment: 4, Overlap: 1}}
 	lateness, longest, every, idle := int64(1), int64(10), int64(10), int64(0)
 	d.MaybeScanArgs(t, "segment", &f.cfg.Segment)
 	d.MaybeScanArgs(t, "overlap", &f.cfg.Overlap)
@@ -189,7 +189,7 @@ func (f *files) work(t *testing.T, b *strings.Builder) {
 
 func (f *files) found(t *testing.T, b *strings.Builder) {
 	for _, v := range f.h.Found() {
-		fmt.Fprintf(b, "%v %v, %v coverage", v.Level, v.Kind, v.Coverage)
+		fmt.Fprintf(b, "%v %v, %v coverage", v.Level, v.Kind, v.Under.Coverage)
 		if v.Torn {
 			b.WriteString(", torn")
 		}

@@ -70,7 +70,7 @@ func TestWhatIsForgottenAccusesNobody(t *testing.T) {
 			for i := range 40 {
 				lines[len(lines)-40+i] = fmt.Sprintf(`{"session":"p","seq":%d,"status":"committed","start":%d,"end":%d,"ops":[["w","z",%d]]}`, i+1, day+later+100+i*500_000_000, day+later+200+i*500_000_000, i)
 			}
-			found, results := judged(t, Config{Levels: []verdict.Level{tc.level}, UniqueValues: true, Coverage: tc.coverage, Initial: record.InitialAbsent, MaxTransaction: tc.longest, MaxSeeds: seeds, Segment: 6, Overlap: 2}, lines)
+			found, results := judged(t, Config{Levels: []verdict.Level{tc.level}, UniqueValues: true, Assumptions: record.Assumptions{Coverage: tc.coverage, Initial: record.InitialAbsent}, MaxTransaction: tc.longest, MaxSeeds: seeds, Segment: 6, Overlap: 2}, lines)
 			if len(found) != tc.want || (results[0].Outcome == verdict.Violated) != (tc.want > 0) {
 				t.Errorf("%s, at most %d seeds: found %v, %v, want %d", tc.name, seeds, found, results[0].Outcome, tc.want)
 			}

@@ -72,7 +72,7 @@ func (h *History) endHeads(partition int, e *Entry) {
 	if !all && h.heads[partition]&open == 0 {
 		return
 	}
-	h.segs.missing(noTime, after(end, int64(h.cfg.Order.Lateness), int64(h.cfg.MaxSkew)))
+	h.segs.missing(noTime, after(end, int64(h.cfg.Order.Lateness), h.cfg.MaxSkew))
 	for i := range h.heads {
 		if p := &h.heads[i]; *p&open != 0 && (all || i == partition) {
 			*p &^= open

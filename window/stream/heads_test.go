@@ -20,7 +20,7 @@ func TestHeadsAreRemembered(t *testing.T) {
 	for i := range s.Txns {
 		s.Txns[i].DB = record.DefaultDB
 	}
-	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.RC}, Initial: record.InitialAny, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.RC}, Assumptions: record.Assumptions{Initial: record.InitialAny, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep},
 		MaxTransaction: 10, UniqueValues: true, Every: 2, Segment: 100}
 	cfg.Order.Lateness = time.Nanosecond
 	for _, tc := range []struct {

@@ -35,11 +35,8 @@ type Entry struct {
 // Violation is what an engine found.
 type Violation struct {
 	verdict.Violation
-	// Coverage with which its evidence proves it.
-	Coverage record.Coverage
-	Tables   record.Tables // of which it is another one
-	// Repeats: who was not seen may have written any value that is in it.
-	Repeats bool
+	// Under is what its evidence proves it under.
+	Under record.Assumptions
 	// Torn: there may be no such evidence. Some of what it rests on needs complete
 	// coverage, and some needs a key of which a write is forgotten, but a history has one
 	// coverage. Withheld has to be called if it is not told.

@@ -37,7 +37,7 @@ func TestJumpAheadClosesNothing(t *testing.T) {
 	others(40)
 	for _, unique := range []bool{true, false} {
 		for _, level := range []verdict.Level{verdict.G1, verdict.SER} {
-			cfg := Config{Levels: []verdict.Level{level}, UniqueValues: unique, Coverage: record.CoverageComplete, Initial: record.InitialAbsent,
+			cfg := Config{Levels: []verdict.Level{level}, UniqueValues: unique, Assumptions: record.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent},
 				MaxTransaction: 500 * time.Millisecond, Every: time.Millisecond, Segment: 1000}
 			if found, results := judged(t, cfg, lines); len(found) > 0 || results[0].Outcome == verdict.Violated {
 				t.Errorf("%v, unique values %v: found %v, %v", level, unique, found, results[0].Outcome)
@@ -62,7 +62,7 @@ func TestSetBackIsNoStaleRead(t *testing.T) {
 		line("s2", 3, "committed", -284, -282, `["w","x",12]`),
 	}
 	for _, levels := range [][]verdict.Level{{verdict.SSER}, {verdict.StrongSI}, {verdict.SI, verdict.SSER}, {verdict.SER}} {
-		cfg := Config{Levels: levels, UniqueValues: true, Coverage: record.CoverageComplete, Initial: record.InitialZero, Every: time.Millisecond, Segment: 1000}
+		cfg := Config{Levels: levels, UniqueValues: true, Assumptions: record.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialZero}, Every: time.Millisecond, Segment: 1000}
 		found, results := judged(t, cfg, lines)
 		for _, r := range results {
 			if len(found) > 0 || r.Outcome == verdict.Violated {
@@ -96,7 +96,7 @@ func TestSessionDoesNotContradictItself(t *testing.T) {
 			line(tc.first, 0, 305, 306, `["w","x",1]`),
 		}
 		for _, level := range []verdict.Level{verdict.StrongSI, verdict.SSER} {
-			cfg := Config{Levels: []verdict.Level{level}, UniqueValues: true, Coverage: record.CoverageComplete, Initial: record.InitialAbsent, Every: time.Millisecond, Segment: 1000}
+			cfg := Config{Levels: []verdict.Level{level}, UniqueValues: true, Assumptions: record.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent}, Every: time.Millisecond, Segment: 1000}
 			found, results := judged(t, cfg, lines)
 			if len(found) != tc.want || (results[0].Outcome == verdict.Violated) != (tc.want > 0) {
 				t.Errorf("%s: found %v, %v is %v", tc.name, found, level, results[0].Outcome)
@@ -109,8 +109,7 @@ func TestSessionDoesNotContradictItself(t *testing.T) {
 // all the same.
 func TestLateStretchHasSegments(t *testing.T) {
 	const each, n = 1000, 50
-	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: time.Minute, UniqueValues: true,
-		Coverage: record.CoveragePartial, Every: time.Second, Segment: 2000, Overlap: 100, Order: order.Options{Lateness: time.Second, Every: time.Second}}
+	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Clock: record.ClockPrune, Sessions: record.SessionsKeep, Coverage: record.CoveragePartial}, MaxTransaction: time.Minute, UniqueValues: true, Every: time.Second, Segment: 2000, Overlap: 100, Order: order.Options{Lateness: time.Second, Every: time.Second}}
 	h := New(cfg)
 	base := int64(1_700_000_000_000_000_000)
 	write := func(session string, seq, at int64) record.Transaction {

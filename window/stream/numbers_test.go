@@ -71,8 +71,8 @@ func TestNumbersThatContradictClocks(t *testing.T) {
 						at += int64(20 * time.Millisecond)
 					}
 				}
-				cfg := Config{Levels: []verdict.Level{verdict.SI, verdict.SER}, UniqueValues: true, Coverage: record.CoverageComplete, Initial: record.InitialAbsent,
-					Every: 50 * time.Millisecond, Segment: 1000, MaxSkew: 5 * time.Millisecond}
+				cfg := Config{Levels: []verdict.Level{verdict.SI, verdict.SER}, UniqueValues: true, Assumptions: record.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent, MaxSkew: int64(5 * time.Millisecond)},
+					Every: 50 * time.Millisecond, Segment: 1000}
 				_, found, results := judgedFrom(t, cfg, lines, !c.sorted)
 				if len(found) > 0 != breaks {
 					t.Errorf("found %v", found)

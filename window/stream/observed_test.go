@@ -26,7 +26,7 @@ func TestOthersRecordsPlaceNobody(t *testing.T) {
 	}
 	var first []int64
 	for most := 1; most <= 5; most++ {
-		h := New(Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete,
+		h := New(Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoverageComplete},
 			MaxTransaction: time.Microsecond, Order: order.Options{Partitions: []int{0, 1}, Lateness: 100}})
 		n := uint64(0)
 		for p, log := range logs {

@@ -20,7 +20,7 @@ var realTimeLevels = []verdict.Level{verdict.StrongSI, verdict.SSER}
 // streamed are the verdicts on records in the order in which they are sent, and whether
 // something may have been missed at the last level.
 func streamed(txns []record.Transaction) ([]verdict.Result, bool) {
-	h := New(Config{DB: "d", Levels: realTimeLevels, Initial: record.InitialZero, Coverage: record.CoverageComplete, UniqueValues: true, MaxTransaction: time.Minute,
+	h := New(Config{DB: "d", Levels: realTimeLevels, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoverageComplete}, UniqueValues: true, MaxTransaction: time.Minute,
 		Order: order.Options{Lateness: time.Second}})
 	for i := range txns {
 		h.Take(&Entry{Number: uint64(i), Time: txns[i].End, Partitions: 1, Batch: batchOf(0, int64(i), txns[i:i+1])})
@@ -39,7 +39,7 @@ func streamed(txns []record.Transaction) ([]verdict.Result, bool) {
 
 // whole are the verdicts of the batch engine on the same.
 func whole(txns []record.Transaction) []verdict.Result {
-	e := incremental.New(incremental.Options{Levels: realTimeLevels, Initial: record.InitialZero, Coverage: record.CoverageComplete, UniqueValues: true, UnseenUnique: true})
+	e := incremental.New(incremental.Options{Levels: realTimeLevels, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoverageComplete, UnseenUnique: new(true)}, UniqueValues: true})
 	for i := range txns {
 		e.Step(&txns[i], txns[i].End)
 	}

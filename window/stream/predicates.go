@@ -56,7 +56,7 @@ func (s *segments) orderRules() (rules predicate.Rules, is bool) {
 	for _, l := range []verdict.Level{verdict.PC, verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER} {
 		if !slices.ContainsFunc(s.cfg.Levels, func(asked verdict.Level) bool { return !l.Implies(asked) }) {
 			realTime := l == verdict.StrongSI || l == verdict.SSER
-			return predicate.Rules{Level: l, Sessions: s.cfg.Sessions == record.SessionsKeep, MaxSkew: int64(s.cfg.MaxSkew),
+			return predicate.Rules{Level: l, Sessions: s.cfg.Sessions == record.SessionsKeep, MaxSkew: s.cfg.MaxSkew,
 				RealTime: realTime || s.cfg.Clock.Enforces()}, !realTime || s.cfg.Clock != record.ClockIgnore
 		}
 	}
@@ -71,7 +71,7 @@ func (s *segments) explained(undecided int64, ends bool) bool {
 		return s.unexplained()
 	}
 	to := len(s.fed)
-	for ; to > s.added && before(s.fed[to-1].at, besideTimes*s.longest+int64(s.cfg.MaxSkew)) >= undecided; to-- {
+	for ; to > s.added && before(s.fed[to-1].at, besideTimes*s.longest+s.cfg.MaxSkew) >= undecided; to-- {
 	}
 	for ; s.added < to; s.added++ {
 		f := s.fed[s.added]
@@ -251,13 +251,6 @@ func (s *segments) look(undecided int64, without fedFlags, levels []verdict.Leve
 	return results
 }
 
-// under is what a violation is judged under that rests on nothing that is forgotten.
-func (s *segments) under() (f Violation) {
-	f.Coverage, f.Tables = s.declared()
-	f.Repeats = !s.unique && (f.Coverage == record.CoveragePartial || len(f.Tables) > 0)
-	return f
-}
-
 // tellPredicates passes on what breaks levels, unless all that proves it is in what was told, and breaks the same
 // levels.
 func (s *segments) tellPredicates(v verdict.Violation, find Find, found Found) {
@@ -281,9 +274,7 @@ func (s *segments) tellPredicates(v verdict.Violation, find Find, found Found) {
 		return
 	}
 	s.count(results)
-	f := s.under()
-	f.Violation, f.Segment, f.Find, f.Found = v, s.number, find, found
-	s.found = append(s.found, f)
+	s.found = append(s.found, Violation{Violation: v, Under: s.under(), Segment: s.number, Find: find, Found: found})
 }
 
 // closePredicates judges the predicates of the last segment, once the input has ended, and puts what that says of

@@ -45,7 +45,7 @@ func TestWeakLevelsHaveAWitness(t *testing.T) {
 	for _, broken := range []int{0, 3} {
 		lines := repeatedLines(200, broken)
 		for _, levels := range sets {
-			cfg := Config{Levels: levels, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, MaxSkew: 10 * time.Millisecond, MaxTransaction: 500 * time.Millisecond}
+			cfg := Config{Levels: levels, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, MaxSkew: int64(10 * time.Millisecond)}, MaxTransaction: 500 * time.Millisecond}
 			_, _, results := judgedBy(t, cfg, lines)
 			for _, r := range results {
 				if want := [...]verdict.Outcome{verdict.Satisfied, verdict.Violated}[min(broken, 1)]; r.Outcome != want {
@@ -74,7 +74,7 @@ func TestRowsEndSegments(t *testing.T) {
 		}
 		lines = append(lines, fmt.Sprintf(`{"session":"u%d","seq":1,"start":%d,"end":%d,"status":"committed","ops":[%s]}`, i, at, at+500_000, ops[1:]))
 	}
-	cfg := Config{Levels: []verdict.Level{verdict.CC}, UniqueValues: true, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, BytesMax: 1 << 20, Overlap: 256}
+	cfg := Config{Levels: []verdict.Level{verdict.CC}, UniqueValues: true, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}, BytesMax: 1 << 20, Overlap: 256}
 	h, _, results := judgedBy(t, cfg, lines)
 	if s := h.Stats(); s.Segments == 0 || s.Undecided > 0 || results[0].Outcome == verdict.Violated {
 		t.Errorf("%v, %d segments ended, %d open", results[0].Outcome, s.Segments, s.Undecided)
@@ -98,7 +98,7 @@ func TestRepeatedValuesAreDecidedWhenASegmentEnds(t *testing.T) {
 		add("z", i+1, fmt.Sprintf(`["w","z",%d]`, i))
 	}
 	for _, level := range []verdict.Level{verdict.RA, verdict.CC} {
-		cfg := Config{Levels: []verdict.Level{level}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
+		cfg := Config{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
 			MaxTransaction: time.Second, Segment: 100, Overlap: 10}
 		h, found, results := judgedBy(t, cfg, lines)
 		if s := h.Stats(); len(found) != 1 || results[0].Outcome != verdict.Violated || s.Segments < 2 || s.Undecided > 0 {

@@ -201,17 +201,17 @@ func (s *segments) open() {
 	clear(s.awaited)
 }
 
-// declared is the coverage that still holds, and the tables of which it is another one.
-func (s *segments) declared() (record.Coverage, record.Tables) {
-	if !s.complete {
-		return record.CoveragePartial, nil
+// under is what may still be assumed.
+func (s *segments) under() record.Assumptions {
+	a := s.cfg.Assumptions
+	if a.UnseenUnique = new(s.unique); !s.complete {
+		a.Coverage, a.Tables = record.CoveragePartial, nil
 	}
-	return record.CoverageComplete, s.cfg.Tables
+	return a
 }
 
 // newEngine makes an engine; the last one must not be used any more.
 func (s *segments) newEngine() *incremental.Engine {
-	coverage, tables := s.declared()
 	s.engine = nil // its memory is free
 	each := 0
 	if s.cfg.Whole {
@@ -226,12 +226,10 @@ func (s *segments) newEngine() *incremental.Engine {
 			return verdict.NoReason
 		}
 	}
-	return incremental.New(incremental.Options{Stop: stop, Levels: s.cfg.Levels, Initial: s.cfg.Initial,
-		Coverage: coverage, Tables: tables, Clock: s.cfg.Clock,
-		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts,
-		Spacing: s.cfg.Spacing,
-		Steps:   s.cfg.Steps, BytesMax: s.cfg.BytesMax, BytesEach: each, Online: true, Seeds: len(s.seeds), Lost: s.lost})
+	return incremental.New(incremental.Options{Stop: stop, Levels: s.cfg.Levels, Assumptions: s.under(),
+		MaxTransaction: int64(s.cfg.MaxTransaction), UniqueValues: s.unique, UniqueAttempts: s.attempts,
+		Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing,
+		Steps: s.cfg.Steps, BytesMax: s.cfg.BytesMax, BytesEach: each, Online: true, Seeds: len(s.seeds), Lost: s.lost})
 }
 
 // wholeBytes is how many bytes of closures each transaction of a segment may add that is to be the whole.
@@ -455,7 +453,7 @@ func (s *segments) decidedBefore() int64 {
 	if n := len(s.ticks); n > 0 {
 		watermark = s.ticks[n-1].watermark
 	}
-	return before(before(min(watermark, s.reached()), int64(s.cfg.MaxTransaction)), int64(s.cfg.MaxSkew))
+	return before(before(min(watermark, s.reached()), int64(s.cfg.MaxTransaction)), s.cfg.MaxSkew)
 }
 
 // decided is how far nothing changes by what is still to come: how many of the transactions that were released, at
@@ -591,14 +589,11 @@ func (s *segments) tell(vs []verdict.Violation) {
 		if s.had(&v) {
 			continue
 		}
-		f := Violation{Violation: v, Coverage: record.CoveragePartial, Segment: s.number, Find: s.shown}
-		switch {
-		case s.complete && s.engine.Complete(v):
-			f.Coverage, f.Tables = s.declared()
-		case s.complete:
+		f := Violation{Violation: v, Under: s.under(), Segment: s.number, Find: s.shown}
+		if s.complete && !s.engine.Complete(v) {
+			f.Under.Coverage, f.Under.Tables = record.CoveragePartial, nil
 			f.Torn = s.number > 0
 		}
-		f.Repeats = !s.unique && (f.Coverage == record.CoveragePartial || len(f.Tables) > 0)
 		s.found = append(s.found, f)
 	}
 }
@@ -957,8 +952,8 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 			continue
 		}
 		end := int64(math.MaxInt64)
-		if t.HasTimes && t.End <= end-int64(s.cfg.MaxSkew) {
-			end = t.End + int64(s.cfg.MaxSkew)
+		if t.HasTimes && t.End <= end-s.cfg.MaxSkew {
+			end = t.End + s.cfg.MaxSkew
 		}
 		for _, op := range readsOf(t.Ops, x.Reads) {
 			initial := s.cfg.Initial == record.InitialAny || op.Value.IsNull() || s.cfg.Initial == record.InitialZero &&

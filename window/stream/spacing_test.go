@@ -94,7 +94,7 @@ func nothingIsLeft(t *testing.T, slots []string, conflicts int, ends string) {
 		add(at, s.Txns...)
 		at += int64(time.Second)
 	}
-	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep},
 		MaxTransaction: time.Minute, UniqueValues: true, Every: time.Second, Conflicts: conflicts, Segment: 1 << 20, Overlap: 1, Order: order.Options{Lateness: time.Millisecond}}
 	switch ends {
 	case "segment":
@@ -117,7 +117,7 @@ func nothingIsLeft(t *testing.T, slots []string, conflicts int, ends string) {
 			for more := true; more; {
 				more = h.Run(8)
 				for _, v := range h.Found() {
-					if v.Kind == verdict.Unsatisfiable && v.Coverage == record.CoverageComplete { // with the other it is found again
+					if v.Kind == verdict.Unsatisfiable && v.Under.Coverage == record.CoverageComplete { // with the other it is found again
 						told++
 					}
 				}

@@ -14,7 +14,7 @@ import (
 // A search that meets its budget rests, also where the stream is slow: with a record every two slots.
 func TestSlowStreamRests(t *testing.T) {
 	run := func(gap time.Duration) int {
-		cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+		cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep},
 			MaxTransaction: time.Minute, UniqueValues: true, Every: time.Second, Conflicts: 6, Segment: 1 << 20, Overlap: 1, Order: order.Options{Lateness: time.Millisecond}}
 		h := New(cfg)
 		at, n, num := int64(1_700_000_000e9), 0, uint64(0)

@@ -129,7 +129,7 @@ func TestAbortedWriterWaitsWithItsReader(t *testing.T) {
 					lines = append(lines, line("w", "committed", 2, base+20+int64(31+tc.late)*500_000_000, tc.write))
 				}
 			}
-			found, results := judged(t, Config{Levels: []verdict.Level{verdict.SI}, UniqueValues: true, Coverage: tc.coverage, Initial: record.InitialAbsent, MaxSeeds: seeds, Segment: 6, Overlap: 2}, lines)
+			found, results := judged(t, Config{Levels: []verdict.Level{verdict.SI}, UniqueValues: true, Assumptions: record.Assumptions{Coverage: tc.coverage, Initial: record.InitialAbsent}, MaxSeeds: seeds, Segment: 6, Overlap: 2}, lines)
 			if len(found) != tc.want || slices.ContainsFunc(found, func(k verdict.Kind) bool { return k != verdict.AbortedRead }) || (results[0].Outcome == verdict.Violated) != (tc.want > 0) {
 				t.Errorf("%s, at most %d seeds: found %v, %v", tc.name, seeds, found, results[0].Outcome)
 			}
@@ -169,8 +169,7 @@ func TestForgottenIsNotSatisfied(t *testing.T) {
 // nothing had been.
 func TestQuietHistoryNeedsNoOldEntries(t *testing.T) {
 	base := int64(1_700_000_000_000_000_000)
-	cfg := Config{DB: "quiet", Levels: []verdict.Level{verdict.SI}, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: time.Minute, UniqueValues: true,
-		Coverage: record.CoveragePartial, Order: order.Options{Lateness: time.Second}}
+	cfg := Config{DB: "quiet", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Clock: record.ClockPrune, Sessions: record.SessionsKeep, Coverage: record.CoveragePartial}, MaxTransaction: time.Minute, UniqueValues: true, Order: order.Options{Lateness: time.Second}}
 	txn := func(db, session string, seq, at int64, ops ...record.Op) record.Transaction {
 		return record.Transaction{DB: db, ID: fmt.Sprintf("%s#%d", session, seq), Session: session, Seq: seq, HasSeq: true, HasTimes: true, Start: at, End: at + 1000, Status: record.Committed, Ops: ops}
 	}
@@ -256,7 +255,7 @@ func TestLossEndsCompleteCoverage(t *testing.T) {
 			line("b", 1, base+20_000, `["r","x",77]`),
 		}
 		lines = append(lines, others(200, base+30_000)...)
-		found, results := judged(t, Config{Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete, Initial: record.InitialAbsent, UniqueValues: true, Segment: 1000, Overlap: 10}, lines)
+		found, results := judged(t, Config{Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent}, UniqueValues: true, Segment: 1000, Overlap: 10}, lines)
 		if len(found) != tc.want || (results[0].Outcome == verdict.Violated) != (tc.want > 0) {
 			t.Errorf("%s: found %v, %v", tc.name, found, results[0].Outcome)
 		}
@@ -285,7 +284,7 @@ func TestStop(t *testing.T) {
 	}
 	for _, stop := range []bool{false, true} {
 		asked := 0
-		_, results := judged(t, Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Initial: record.InitialAbsent, Segment: 10_000, Stop: func() bool { asked++; return stop }}, lines)
+		_, results := judged(t, Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Assumptions: record.Assumptions{Initial: record.InitialAbsent}, Segment: 10_000, Stop: func() bool { asked++; return stop }}, lines)
 		want := verdict.Satisfied
 		if stop {
 			want = verdict.Unknown

@@ -191,7 +191,7 @@ func TestWriteReadBeforeACutStraddles(t *testing.T) {
 				add("s1", tc.read)
 			}
 		}
-		h := New(Config{DB: "d", Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Clock: record.ClockIgnore, Sessions: record.SessionsKeep, MaxTransaction: time.Minute,
+		h := New(Config{DB: "d", Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Assumptions: record.Assumptions{Clock: record.ClockIgnore, Sessions: record.SessionsKeep}, MaxTransaction: time.Minute,
 			Every: time.Microsecond, Segment: 10, Overlap: 6, Order: order.Options{Lateness: time.Second}})
 		found := 0
 		for i, x := range txns {

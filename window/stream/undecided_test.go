@@ -94,7 +94,7 @@ func stretched(t *testing.T, text string, level verdict.Level, last bool, restar
 		entries = append(entries, &Entry{Number: uint64(len(entries)), Time: at + 2000, Partitions: 1, Batch: batchOf(0, int64(len(entries))*100, txns)})
 	}
 	add(at, s.Txns)
-	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{level}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep},
 		MaxTransaction: time.Second, UniqueValues: true, UniqueAttempts: true, Every: time.Second, Conflicts: 1, Segment: len(s.Txns) + 12, Overlap: 1, Order: order.Options{Lateness: time.Millisecond, IdleAfter: time.Second}}
 	if last {
 		cfg.Segment = 1 << 20
@@ -142,8 +142,7 @@ func TestOpenWhenValuesRepeatIsLookedAtAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := New(Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.RC, verdict.SI}, Initial: record.InitialAbsent,
-		Coverage: record.CoverageComplete, Clock: record.ClockPrune, MaxTransaction: time.Second, UniqueValues: true,
+	h := New(Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.RC, verdict.SI}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune}, MaxTransaction: time.Second, UniqueValues: true,
 		Every: time.Second / 4, Conflicts: 1000, Segment: 1 << 16, Overlap: 1 << 10,
 		Order: order.Options{Lateness: time.Millisecond, IdleAfter: time.Second}})
 	open := false

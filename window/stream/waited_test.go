@@ -33,7 +33,7 @@ func TestOverlapIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAny, Coverage: tc.coverage, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAny, Coverage: tc.coverage, Clock: record.ClockPrune, Sessions: record.SessionsKeep},
 				MaxTransaction: 100, UniqueValues: true, Every: 2, Overlap: strings.Count(tc.text, "\n")}
 			cfg.Segment = cfg.Overlap + strings.Count(before, "\n")
 			cfg.Order.Lateness = time.Nanosecond
@@ -110,7 +110,7 @@ func TestSearchedInTheOverlap(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := len(hard.Txns)
-	h, told, at := New(Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+	h, told, at := New(Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep},
 		MaxTransaction: time.Minute, UniqueValues: true, Every: time.Second, Conflicts: 6, Segment: n, Overlap: n, Order: order.Options{Lateness: time.Millisecond}}), 0, int64(1_700_000_000e9)
 	ended := uint64(0)
 	for i, txns := range [][]record.Transaction{hard.Txns, nil, nil, easy.Txns, nil, nil} {
@@ -161,7 +161,7 @@ func TestRememberedAndOverlapAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{tc.level}, Initial: record.InitialAny, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{tc.level}, Assumptions: record.Assumptions{Initial: record.InitialAny, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep},
 				MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 5, Overlap: 2}
 			cfg.Order.Lateness = time.Nanosecond
 			evidence := func(h *History, v Violation) {
@@ -202,8 +202,7 @@ func TestWhoWritesBackWaitsForTheWriter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune,
-				Sessions: record.SessionsKeep, MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 50, Overlap: 2}
+			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep}, MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 50, Overlap: 2}
 			cfg.Order.Lateness = time.Nanosecond
 			restartedAfterEach(t, cfg, s.Txns, func(restart int, h *History, found []Violation, r verdict.Result) {
 				if r.Outcome != tc.want || len(found) > 0 != (tc.want == verdict.Violated) {
@@ -230,7 +229,7 @@ func TestHowAListBeganIsForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAny, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+		cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Assumptions: record.Assumptions{Initial: record.InitialAny, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep},
 			MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 5, Overlap: 1}
 		cfg.Order.Lateness = time.Nanosecond
 		restartedAfterEach(t, cfg, s.Txns, func(restart int, h *History, _ []Violation, _ verdict.Result) {

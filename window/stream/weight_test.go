@@ -22,7 +22,7 @@ func TestBytesOfASegmentAreBounded(t *testing.T) {
 		unique bool
 		most   int // that count together, and one more
 	}{{true, segment + 2*overlap}, {false, 2*segment + 2*overlap}} {
-		cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoveragePartial, Every: 10, MaxTransaction: 200,
+		cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial}, Every: 10, MaxTransaction: 200,
 			UniqueValues: tc.unique, Segment: segment, Overlap: overlap}
 		cfg.Order.Lateness = time.Duration(1)
 		h := New(cfg)
@@ -67,9 +67,9 @@ func TestRowsThatWereReturnedWeigh(t *testing.T) {
 // What would take more than there is to hold it is not judged as a whole, however long transactions may last.
 func TestPredicatesThatHoldTooMuchAreNotJudged(t *testing.T) {
 	most := 0
-	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete, Initial: record.InitialAbsent,
+	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent},
 		Every: 10, MaxTransaction: 200, UniqueValues: true, Segment: 1000, Overlap: 100, Heavy: -1, BytesMax: 4_000_000}
-	cfg.Predicates = func(r *packed.Records, _ []verdict.Level, _ Violation, _ predicate.Unasked) ([]verdict.Result, func(int) Find, Found) {
+	cfg.Predicates = func(r *packed.Records, _ []verdict.Level, _ record.Assumptions, _ predicate.Unasked) ([]verdict.Result, func(int) Find, Found) {
 		most = max(most, r.Len())
 		return nil, nil, nil
 	}
@@ -96,7 +96,7 @@ func TestPredicatesThatHoldTooMuchAreNotJudged(t *testing.T) {
 // what there is to be found is found: also by who reads what was written long ago.
 func TestKnownKeysTakeRoomOfSegments(t *testing.T) {
 	const txns, each, restarted, begun = 8000, 20, 5000, 7500
-	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoveragePartial, Every: 100, MaxTransaction: 200, UniqueValues: true, Heavy: 64}
+	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial}, Every: 100, MaxTransaction: 200, UniqueValues: true, Heavy: 64}
 	cfg.Order.Lateness = time.Duration(1)
 	txn := func(n int64, session string, ops ...record.Op) record.Transaction {
 		return record.Transaction{DB: record.DefaultDB, Session: session, Seq: n, HasSeq: true, ID: fmt.Sprint(session, "#", n), HasTimes: true, Start: 10 * n, End: 10*n + 5, Ops: ops}

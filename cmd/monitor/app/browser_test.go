@@ -497,7 +497,7 @@ func recheck(t *testing.T, path string) {
 		t.Fatalf("%d histories, %v", len(hs), err)
 	}
 	h := hs[0]
-	assume := judge.Assumptions{}.Override(h.Header)
+	assume := record.Assumptions{}.Override(h.Header)
 	out := report.History{}
 	if err := judge.Check(judge.Question{DB: "bank", Txns: h.Transactions, Levels: []verdict.Level{verdict.SI}, Assume: assume}, &out); err != nil {
 		t.Fatal(err)

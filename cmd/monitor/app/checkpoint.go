@@ -112,10 +112,11 @@ func (a *setting) windowOf(db string, coverage record.Coverage, whole bool) (str
 		known = min(known, int64(c.Memory/knownShare))
 	}
 	return stream.Config{
-		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Tables: c.Tables(), Clock: c.Clock,
+		DB: db, Levels: levels, Assumptions: record.Assumptions{Initial: c.Initial, Coverage: coverage, Tables: c.Tables(),
+			Clock: c.Clock, MaxSkew: int64(w.MaxSkew)},
 		UniqueValues:   c.UniqueValues,
 		UniqueAttempts: c.UniqueAttempts,
-		MaxSkew:        w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
+		MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
 		BytesMax: searched, Whole: whole,
 		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: known,
 		MaxSeeds: a.tuning.seeds,

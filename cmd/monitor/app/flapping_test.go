@@ -25,8 +25,7 @@ func TestFlapping(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		longest, idle := time.Duration(1+rng.IntN(30))*time.Second, time.Duration(2+rng.IntN(12))*time.Second
-		h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
-			MaxSkew: 5 * time.Millisecond, MaxTransaction: longest, UniqueValues: true, Every: 250 * time.Millisecond,
+		h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, MaxSkew: int64(5 * time.Millisecond)}, MaxTransaction: longest, UniqueValues: true, Every: 250 * time.Millisecond,
 			Order: order.Options{Lateness: 500 * time.Millisecond, IdleAfter: idle}})
 		waitMax := []int{1 << 20, 500}[seed%2]
 		began := func() *contact {

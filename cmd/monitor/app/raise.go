@@ -28,13 +28,6 @@ import (
 // often it was found, and its group, needs less than what is left.
 const alertMax = store.LimitBody - 64<<10
 
-// assume is what an alert is judged under.
-func (a *setting) assume(v *stream.Violation) judge.Assumptions {
-	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage,
-		Tables:  judge.Tables(v.Violation, v.Tables),
-		MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: new(!v.Repeats)}
-}
-
 // predicatesMax is how many anomalies of a level are told each time that a segment's predicates are judged.
 const predicatesMax = 16
 
@@ -43,7 +36,7 @@ const predicatesMax = 16
 const predicatesShare = 2 * searchedShare
 
 // predicates is stream.Config.Predicates.
-func (w *worker) predicates(records *packed.Records, levels []verdict.Level, under stream.Violation,
+func (w *worker) predicates(records *packed.Records, levels []verdict.Level, under record.Assumptions,
 	unasked predicate.Unasked) ([]verdict.Result, func(i int) stream.Find, stream.Found) {
 	stop := func() verdict.Reason {
 		if w.stopping.Load() {
@@ -51,13 +44,12 @@ func (w *worker) predicates(records *packed.Records, levels []verdict.Level, und
 		}
 		return verdict.NoReason
 	}
-	assume := w.assume(&under)
-	if !under.Repeats { // unless it shows that they do: what predicate writes wrote the stream does not see
-		assume.UniqueValues = nil
+	if !under.UnseenRepeat() { // unless it shows that they do: what predicate writes wrote the stream does not see
+		under.UnseenUnique = nil
 	}
 	return judge.Question{Records: records, Levels: levels, Unasked: unasked, AnomaliesMax: predicatesMax, Stop: stop,
 		Conflicts: w.cfg.Solver.Conflicts, BytesMax: int(w.cfg.Memory / predicatesShare),
-		Assume: assume}.Part()
+		Assume: under}.Part()
 }
 
 // raise makes alerts of what was found, one for all levels that an anomaly breaks, and
@@ -98,7 +90,9 @@ func (w *worker) raise(ctx context.Context) error {
 
 // raiseOne is raise of one anomaly.
 func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Time) error {
-	in := w.assume(v).Context(w.db, w.cfg.Levels, alerts.Remembered(v.Find))
+	under := v.Under
+	under.Tables = judge.Tables(v.Violation, under.Tables)
+	in := judge.Context(w.db, under, w.cfg.Levels, alerts.Remembered(v.Find))
 	in.Found = v.Found
 	in.Now, in.OneKey, in.Veil = now.UnixNano(), w.history.SingleObjects(), w.veil
 	w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/anomalies"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
 )
@@ -14,7 +15,7 @@ import (
 func TestAnomaliesByDefinition(t *testing.T) {
 	for _, c := range anomalies.Load(t, "../../../testdata/anomalies") {
 		t.Run(c.Name, func(t *testing.T) {
-			got := oracle.Check(c.History.Transactions, oracle.FromHeader(c.History.Header))
+			got := oracle.Check(c.History.Transactions, record.Assumptions{}.Override(c.History.Header))
 			for _, l := range verdict.Levels() {
 				want := c.Levels[l]
 				holds, judged := got[l]
@@ -47,7 +48,7 @@ func TestAnomaliesByTheEngine(t *testing.T) {
 			}
 			for _, levels := range asked {
 				for _, online := range []bool{false, true} {
-					o := Assumptions{}.Override(c.History.Header).Options(levels, 0, 0)
+					o := incremental.Options{Levels: levels, Assumptions: record.Assumptions{}.Override(c.History.Header)}
 					o.Online, o.UniqueValues = online, true
 					e := incremental.New(o)
 					for i := range c.History.Transactions {

@@ -11,22 +11,15 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Certificate is what package certificate calls the assumptions.
-func (a Assumptions) Certificate() certificate.Options {
-	return certificate.Options{Initial: a.Initial, Coverage: a.Coverage, Tables: a.Tables, Lossy: a.Lossy, Clock: a.Clock,
-		Sessions: a.Sessions, MaxSkew: a.MaxSkew}
-}
-
-// Of corrects the assumptions by what the history shows: where transactions are
+// Of corrects assumptions by what the history shows: where transactions are
 // missing in sessions, by seq, coverage is partial: a hole, or a beginning that is
-// not there, is a gap in the capture, never an anomaly. missing is how many there are at least.
-func (a Assumptions) Of(txns []record.Transaction) (corrected Assumptions, missing int64) {
-	missing = record.Missing(txns)
-	return a.without(missing), missing
+// not there, is a gap in the capture, never an anomaly.
+func Of(txns []record.Transaction, a record.Assumptions) record.Assumptions {
+	return without(record.Missing(txns), a)
 }
 
 // without is what can be assumed where so many transactions are missing.
-func (a Assumptions) without(missing int64) Assumptions {
+func without(missing int64, a record.Assumptions) record.Assumptions {
 	if missing > 0 {
 		a.Coverage, a.Tables, a.Lossy = record.CoveragePartial, nil, true
 	}
@@ -35,14 +28,14 @@ func (a Assumptions) without(missing int64) Assumptions {
 
 // Replay checks the proof of a satisfied verdict with the independent checker.
 // Verdicts of another kind, and those without a proof, are errors.
-func Replay(r verdict.Result, a Assumptions, txns []record.Transaction) error {
+func Replay(r verdict.Result, a record.Assumptions, txns []record.Transaction) error {
 	if r.Outcome != verdict.Satisfied {
 		return fmt.Errorf("level %s is %s: only what is satisfied has a proof to replay", r.Level, r.Outcome)
 	}
 	if len(r.Order) == 0 && included(txns) > 0 {
 		return fmt.Errorf("level %s is satisfied without a proof", r.Level)
 	}
-	return certificate.Replay(r, txns, a.Certificate())
+	return certificate.Replay(r, txns, a)
 }
 
 func included(txns []record.Transaction) (n int) {
@@ -58,12 +51,12 @@ func included(txns []record.Transaction) (n int) {
 // of. A certificate that says of itself that it is of another one, or was made under
 // other assumptions, is refuted at every level. want are levels that have to be
 // proved; one that the certificate has no proof of is missing.
-func Verify(c *certificate.Certificate, txns []record.Transaction, a Assumptions, want []verdict.Level) []report.Proof {
-	a, _ = a.Of(txns)
+func Verify(c *certificate.Certificate, txns []record.Transaction, a record.Assumptions,
+	want []verdict.Level) []report.Proof {
+	a = Of(txns, a)
 	var out []report.Proof
 	for rest := c.Proofs; len(rest) > 0; {
-		err := certificate.Verify(&certificate.Certificate{Assumed: c.Assumed, Records: c.Records, Proofs: rest}, txns,
-			a.Certificate())
+		err := certificate.Verify(&certificate.Certificate{Assumed: c.Assumed, Records: c.Records, Proofs: rest}, txns, a)
 		fails, at := fault(err, rest)
 		for _, p := range rest[:at] {
 			out = append(out, report.Proof{Level: p.Level.String(), Verdict: report.Verified})

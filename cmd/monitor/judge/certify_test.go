@@ -36,7 +36,7 @@ func TestSatisfiedIsProved(t *testing.T) {
 			proved, named := map[verdict.Level]int{}, 0
 			for seed := range uint64(race.Draws(150, 400)) {
 				s := tiny.Random(rand.New(rand.NewPCG(seed, 41)), cfg)
-				assume := judge.Assumptions{}.Override(s.Header)
+				assume := record.Assumptions{}.Override(s.Header)
 				if seed%5 == 0 {
 					assume.Sessions = record.SessionsIgnore
 				}
@@ -84,7 +84,7 @@ func TestUnseenValueOfAMixedKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		assume := judge.Assumptions{Coverage: record.CoveragePartial}
+		assume := record.Assumptions{Coverage: record.CoveragePartial}
 		c, h := certified(t, s.Txns, assume)
 		proofs := judge.Verify(c, s.Txns, assume, []verdict.Level{verdict.G1, verdict.CC, verdict.SER})
 		for _, p := range proofs {
@@ -100,10 +100,9 @@ func TestUnseenValueOfAMixedKey(t *testing.T) {
 
 // certified judges a history at every level, and returns the certificate as it is
 // read from the file that was written.
-func certified(t *testing.T, txns []record.Transaction, assume judge.Assumptions) (*certificate.Certificate, report.History) {
+func certified(t *testing.T, txns []record.Transaction, assume record.Assumptions) (*certificate.Certificate, report.History) {
 	t.Helper()
-	corrected, _ := assume.Of(txns)
-	c := certificate.New(txns, corrected.Certificate())
+	c := certificate.New(txns, judge.Of(txns, assume))
 	var h report.History
 	q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: verdict.Levels(), Assume: assume, AnomaliesMax: 1, Replay: true,
 		Proved: func(r verdict.Result) error { return c.Add(r, txns) }}

@@ -31,7 +31,7 @@ type Question struct {
 	// All: every level is asked, to learn which hold; the session guarantees are
 	// reported too, and levels that do not apply leave nothing undecided.
 	All     bool
-	Assume  Assumptions
+	Assume  record.Assumptions
 	Decoded time.Duration // spent on decoding, for the report
 
 	AnomaliesMax int // reported with evidence per level; 0: all
@@ -135,7 +135,7 @@ func Check(q Question, h *report.History) error {
 	count(q.read, h)
 	h.All = q.All
 	missing := q.Records.Summary().Missing
-	assume := q.Assume.without(missing)
+	assume := without(missing, q.Assume)
 	if missing > 0 && !(q.Assume.Coverage == record.CoveragePartial && q.Assume.Lossy) {
 		q.notes = append(q.notes, fmt.Sprintf("coverage was partial: by their sessions' seq, transactions are missing, "+
 			"%d at least", missing))
@@ -277,7 +277,7 @@ func (q *Question) plan() []*work {
 	for _, l := range q.Levels {
 		ordered = ordered || l.Implies(verdict.PC)
 		switch {
-		case q.Assume.beyond(l):
+		case beyond(l, q.Assume.Clock):
 			plan = append(plan, &work{levels: []verdict.Level{l}})
 		case verdict.CC.Implies(l):
 			weak = append(weak, l)
@@ -345,7 +345,7 @@ func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Res
 
 // feed gives all records to an engine; false if it was stopped.
 func (q *Question) feed(w *work) (*incremental.Engine, bool) {
-	o := q.Assume.Options(w.levels, q.AnomaliesMax, q.Conflicts)
+	o := incremental.Options{Levels: w.levels, Assumptions: q.Assume, MaxViolations: q.AnomaliesMax, Conflicts: q.Conflicts}
 	if w.aux {
 		o.Bare, o.MaxViolations, o.Conflicts = true, 1, auxConflicts
 	}
@@ -379,7 +379,7 @@ func (q *Question) feed(w *work) (*incremental.Engine, bool) {
 // round does one work and tells each result: of a level that is violated with one anomaly as it was found. What
 // breaks it is explained when all levels are judged. One that it has no time to begin with is as it was known.
 func (q *Question) round(w *work, h *report.History, tell func(report.Result, verdict.Level)) error {
-	if l := w.levels[0]; q.Assume.beyond(l) {
+	if l := w.levels[0]; beyond(l, q.Assume.Clock) {
 		tell(report.Result{Level: l.String(), Verdict: verdict.NotApplicable.String(), Anomalies: []report.Anomaly{},
 			Notes: []string{"it holds real time, which the clock setting ignore takes away"}}, l)
 		return nil
@@ -412,15 +412,15 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 		return q.round(w, h, tell)
 	}
 	find := lookup(q.plainer(w, results))
-	if unique := q.Assume.UniqueValues; q.Assume.someUnseen() && (unique == nil || !*unique) {
+	if unique := q.Assume.UnseenUnique; q.Assume.SomeUnseen() && (unique == nil || !*unique) {
 		q.suppose(results, w.choices)
 	}
 	q.leave(results)
 	ofRC := q.unordered(results, w.choices)
 	q.claims(results)
-	doubtful := q.Assume.someUnseen() && !e.UnseenUnique()
+	doubtful := q.Assume.SomeUnseen() && !e.UnseenUnique()
 	if doubtful {
-		q.Assume.UniqueValues = new(bool) // it is false
+		q.Assume.UnseenUnique = new(bool) // it is false
 	}
 	judged := (time.Since(began) - w.idle).Seconds()
 	phases.Solve = judged - phases.Construct
@@ -480,8 +480,8 @@ func (q *Question) suppose(results []verdict.Result, choices int) {
 		return
 	}
 	q.Phase("judging " + names(open) + " by the recorded writers")
-	supposed, unique := q.part(), true
-	supposed.Assume.UniqueValues = &unique
+	supposed := q.part()
+	supposed.Assume.UnseenUnique = new(true)
 	e, ok := supposed.feed(&work{levels: open, choices: choices})
 	if !ok {
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Results are the reports on levels, without anomalies. Times are the caller's.
@@ -94,7 +95,7 @@ func (x *explainer) first(v verdict.Result) report.Result {
 
 // context is what the history's alerts are made in.
 func (x *explainer) context() alerts.Context {
-	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
+	ctx := Context(x.q.DB, x.q.Assume, x.q.Levels, x.find)
 	ctx.Found = x.q.rowsFound()
 	return ctx
 }
@@ -239,13 +240,8 @@ func (x *explainer) guarantees(all []verdict.GuaranteeResult) []report.Guarantee
 
 // Context is what alerts are made in when the history is judged under these
 // assumptions.
-func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup) alerts.Context {
-	return alerts.Context{
-		DB: db, Levels: levels,
-		Initial: a.Initial, Coverage: a.Coverage, Tables: a.Tables, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
-		Repeats: a.someUnseen() && a.UniqueValues != nil && !*a.UniqueValues,
-		Lookup:  find, Judge: Evidence, Find: Found,
-	}
+func Context(db string, a record.Assumptions, levels []verdict.Level, find name.Lookup) alerts.Context {
+	return alerts.Context{DB: db, Levels: levels, Assumptions: a, Lookup: find, Judge: Evidence, Find: Found}
 }
 
 // Anomaly is an alert as reports show it.

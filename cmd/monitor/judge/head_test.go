@@ -53,7 +53,7 @@ func TestLostHeadsAccuseNobody(t *testing.T) {
 		cfg.Partial, cfg.Txns = false, 9
 		for seed := range uint64(race.Few(100, 300)) {
 			s := tiny.Random(rand.New(rand.NewPCG(seed, 43)), cfg)
-			assume := judge.Assumptions{}.Override(s.Header)
+			assume := record.Assumptions{}.Override(s.Header)
 			left := beheaded(rand.New(rand.NewPCG(seed, 44)), s.Txns)
 			if left == nil || assume.Coverage != record.CoverageComplete || !tiny.Unique(s.Txns, assume.Initial) {
 				continue // unseen writers are taken not to repeat values

@@ -20,7 +20,7 @@ import (
 // Expanded are records as they were read, with registers in place of predicates: all that these say. Records without
 // predicates, and those of which some are not judged, stay as they are. An error says that there would be too many
 // operations.
-func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
+func Expanded(read *packed.Records, a record.Assumptions) (*packed.Records, error) {
 	q := Question{Records: read, Assume: a}
 	q.fillIn()
 	if q.items == nil || q.items.Unread != nil {
@@ -37,11 +37,11 @@ func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
 // them, if that can be done. Else the records stay as they are, which leaves predicates unjudged, and a note says why.
 func (q *Question) readItems() {
 	var err error
-	a := q.Assume.without(q.read.Missing)
+	a := without(q.read.Missing, q.Assume)
 	unasked := predicate.Unasked{Key: q.Unasked.Key, Txn: func(t int) bool {
 		return q.left[t] || q.near != nil && !q.near[t] || q.Unasked.Txn != nil && q.Unasked.Txn(t)
 	}}
-	q.items, err = predicate.Read(q.Records.Transactions(), a.whole, unasked,
+	q.items, err = predicate.Read(q.Records.Transactions(), whole(a), unasked,
 		func() bool { return q.Stop() != verdict.NoReason })
 	if err == nil && q.items.Supposed && q.Unasked.Any() {
 		err = errors.New("it is not known what predicate writes hit, or made of it, and not all that they may have met")
@@ -93,11 +93,13 @@ func Tables(v verdict.Violation, tables record.Tables) record.Tables {
 }
 
 // whole tells whether all writes of a table's rows are known, and that there were none at first.
-func (a Assumptions) whole(table string) bool {
-	if c, named := a.Tables[table]; named {
-		return c == record.CoverageComplete
+func whole(a record.Assumptions) func(table string) bool {
+	return func(table string) bool {
+		if c, named := a.Tables[table]; named {
+			return c == record.CoverageComplete
+		}
+		return a.Coverage == record.CoverageComplete && a.Initial == record.InitialAbsent
 	}
-	return a.Coverage == record.CoverageComplete && a.Initial == record.InitialAbsent
 }
 
 // orders decides levels by orders of the transactions that explain all that predicates say. Where none is found, what
@@ -144,7 +146,7 @@ func (q *Question) seed() {
 // order looks for an order that satisfies a level, if that would decide one that is open.
 func (q *Question) order(l verdict.Level) (order []verdict.Event, near []int32) {
 	if !slices.ContainsFunc(q.Levels, func(asked verdict.Level) bool {
-		return (asked == l || (l == verdict.SI || l == verdict.PC) && l.Implies(asked)) && !q.Assume.beyond(asked) &&
+		return (asked == l || (l == verdict.SI || l == verdict.PC) && l.Implies(asked)) && !beyond(asked, q.Assume.Clock) &&
 			q.inferred(asked).Outcome != verdict.Satisfied
 	}) {
 		return nil, nil
@@ -206,7 +208,7 @@ func (q *Question) aroundOrder(l verdict.Level, tell func(report.Result, verdict
 		first := q.explainer.first(r[0])
 		first.Seconds = time.Since(began).Seconds()
 		for _, m := range q.Levels {
-			if m.Implies(l) && !q.Assume.beyond(m) {
+			if m.Implies(l) && !beyond(m, q.Assume.Clock) {
 				r[0].Level, first.Level = m, m.String()
 				if q.inferred(m).Outcome != verdict.Violated {
 					tell(first, m)
@@ -383,7 +385,7 @@ func (q *Question) byRecorded(l verdict.Level) bool {
 }
 
 // under judges a level of transactions, and under assumptions, of its own.
-func (q *Question) under(a Assumptions, txns []record.Transaction, l verdict.Level) verdict.Outcome {
+func (q *Question) under(a record.Assumptions, txns []record.Transaction, l verdict.Level) verdict.Outcome {
 	way := Question{Records: packed.Of(txns), Assume: a, Stop: q.stopped, Conflicts: q.Conflicts, AnomaliesMax: 1}
 	if way.fillIn(); way.items == nil || way.items.Supposed {
 		return verdict.Unknown

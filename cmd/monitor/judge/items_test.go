@@ -37,7 +37,7 @@ func TestPredicatesByDefinition(t *testing.T) {
 		if strings.Contains(notes, "predicates") {
 			t.Fatalf("seed %d: %v", seed, notes)
 		}
-		defined := oracle.Check(txns, oracle.FromHeader(header))
+		defined := oracle.Check(txns, record.Assumptions{}.Override(header))
 		for _, r := range h.Results {
 			l, _ := verdict.ParseLevel(r.Level)
 			if found[l] == nil {
@@ -68,7 +68,7 @@ func TestPredicatesByDefinition(t *testing.T) {
 // judged is what check says of a history at all levels, with every proof replayed, and its notes.
 func judged(t *testing.T, txns []record.Transaction, header record.Header) (h report.History, notes string) {
 	t.Helper()
-	q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, Replay: true, AnomaliesMax: 2}
+	q := Question{Records: packed.Of(txns), Assume: record.Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, Replay: true, AnomaliesMax: 2}
 	expanded, err := Expanded(q.Records, q.Assume)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestStopBesidePredicates(t *testing.T) {
 		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 79)), 4)
 		for n, stopped := 0, true; stopped; n++ {
 			asked := 0
-			q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header), AnomaliesMax: 10,
+			q := Question{Records: packed.Of(txns), Assume: record.Assumptions{}.Override(header), AnomaliesMax: 10,
 				Levels: []verdict.Level{verdict.SI, verdict.SER}}
 			q.Stop = func() verdict.Reason {
 				if asked++; asked > n {
@@ -215,7 +215,7 @@ func TestStopBesidePredicates(t *testing.T) {
 				}
 			}
 		}
-		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header)}
+		q := Question{Records: packed.Of(txns), Assume: record.Assumptions{}.Override(header)}
 		q.fillIn()
 		q.seed()
 		e, _ := q.feed(&work{levels: []verdict.Level{verdict.SER}})
@@ -234,12 +234,12 @@ func TestTooMuchOfPredicates(t *testing.T) {
 		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 79)), 4)
 		absent := record.InitialAbsent
 		header := record.Header{Initial: &absent}
-		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, itemsMax: 4 + int(seed%10)}
+		q := Question{Records: packed.Of(txns), Assume: record.Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, itemsMax: 4 + int(seed%10)}
 		var h report.History
 		if err := Check(q, &h); err != nil {
 			t.Fatal(err)
 		}
-		defined := oracle.Check(txns, oracle.FromHeader(header))
+		defined := oracle.Check(txns, record.Assumptions{}.Override(header))
 		for _, r := range h.Results {
 			l, _ := verdict.ParseLevel(r.Level)
 			switch holds, judged := defined[l]; {
@@ -295,7 +295,7 @@ func TestSupposedHits(t *testing.T) {
 				members[record.Hit] = record.Value{Kind: record.KindList, Text: strings.TrimSuffix(text, ",") + "]"}
 				op.Value = record.ObjectOf(members)
 			}
-			for l, holds := range oracle.Check(txns, oracle.FromHeader(header)) {
+			for l, holds := range oracle.Check(txns, record.Assumptions{}.Override(header)) {
 				some[l] = some[l] || holds
 			}
 		}
@@ -338,7 +338,7 @@ func TestFigure1(t *testing.T) {
 `
 	absent := record.InitialAbsent
 	for history, want := range map[string]string{writes: "satisfied", writes + read: "violated"} {
-		q := Question{Records: packed.Of(decoded(t, history)), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SER}, DB: "d"}
+		q := Question{Records: packed.Of(decoded(t, history)), Assume: record.Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SER}, DB: "d"}
 		var h report.History
 		if err := Check(q, &h); err != nil {
 			t.Fatal(err)
@@ -357,7 +357,7 @@ func TestPredicateWriteSkew(t *testing.T) {
 {"session":"c","seq":1,"status":"committed","ops":[["rp",{"table":"shift","where":"on = 1"},{"shift:1":{"on":1}}],["w","shift:3",{"on":1}]]}
 `)
 	absent := record.InitialAbsent
-	q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SI, verdict.SER}, DB: "d"}
+	q := Question{Records: packed.Of(txns), Assume: record.Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SI, verdict.SER}, DB: "d"}
 	var h report.History
 	if err := Check(q, &h); err != nil {
 		t.Fatal(err)
@@ -399,7 +399,7 @@ func TestPartFindsItsRecords(t *testing.T) {
 			}
 			return verdict.NoReason
 		}
-		q := Question{Records: packed.Of(txns), Levels: levels, AnomaliesMax: 1, Stop: stop, Assume: Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
+		q := Question{Records: packed.Of(txns), Levels: levels, AnomaliesMax: 1, Stop: stop, Assume: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
 			Unasked: predicate.Unasked{Txn: func(int) bool { return false }}}
 		if seed%2 > 0 { // with few of them left out, as where they are open
 			q.Unasked = predicate.Unasked{Txn: func(x int) bool { return uint64(x)*(seed+1)%7 == 0 },
@@ -413,7 +413,7 @@ func TestPartFindsItsRecords(t *testing.T) {
 						t.Fatalf("seed %d: %v at %v names a transaction that is not there", seed, v.Kind, res.Level)
 					}
 				}
-				if a, err := alerts.New(v, q.Assume.Context("d", levels, find(i))); err != nil {
+				if a, err := alerts.New(v, Context("d", q.Assume, levels, find(i))); err != nil {
 					t.Fatalf("seed %d: %s at %v: %v\n%s\n%+v", seed, a.Name, res.Level, err, script.Format(script.Script{Txns: txns}), v)
 				}
 				if v.Level != res.Level {
@@ -452,7 +452,7 @@ func TestOrderOfPredicates(t *testing.T) {
 				t.Fatal(err)
 			}
 			absent, skew := record.InitialAbsent, int64(c.skew)
-			q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: Assumptions{}.Override(record.Header{Initial: &absent, MaxSkew: &skew}), Levels: c.asked, DB: "d"}
+			q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: record.Assumptions{}.Override(record.Header{Initial: &absent, MaxSkew: &skew}), Levels: c.asked, DB: "d"}
 			var h report.History
 			if err := Check(q, &h); err != nil {
 				t.Fatal(err)
@@ -475,7 +475,7 @@ func TestTwoThatBookOneSpan(t *testing.T) {
 			t.Fatal(err)
 		}
 		absent := record.InitialAbsent
-		q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SER}, AnomaliesMax: 10, DB: "d"}
+		q := Question{Records: packed.Of(slices.Collect(g.Transactions())), Assume: record.Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SER}, AnomaliesMax: 10, DB: "d"}
 		var h report.History
 		if err := Check(q, &h); err != nil {
 			t.Fatal(err)
@@ -502,7 +502,7 @@ func TestPartIsBounded(t *testing.T) {
 	records := packed.Of(slices.Collect(g.Transactions()))
 	for _, unasked := range []predicate.Unasked{{}, {Txn: func(int) bool { return false }}} {
 		asked := 0
-		q := Question{Records: records, Levels: []verdict.Level{verdict.RC, verdict.SI}, AnomaliesMax: 1, BytesMax: 8 << 20, Unasked: unasked, Assume: Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
+		q := Question{Records: records, Levels: []verdict.Level{verdict.RC, verdict.SI}, AnomaliesMax: 1, BytesMax: 8 << 20, Unasked: unasked, Assume: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
 			Stop: func() verdict.Reason { asked++; return verdict.NoReason }}
 		results, _, _ := q.Part()
 		if len(results) != 2 || results[0].Outcome != verdict.Unknown || asked > partAsks+records.Len()/2 {
@@ -523,7 +523,7 @@ func TestWhatStatementsOfSeveralRowsReadIsNoEvidence(t *testing.T) {
 {"session":"b","seq":1,"status":"committed","ops":[`+ops+`]}
 `)
 		var h report.History
-		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(record.Header{Initial: &absent}),
+		q := Question{Records: packed.Of(txns), Assume: record.Assumptions{}.Override(record.Header{Initial: &absent}),
 			Levels: []verdict.Level{verdict.RC}, DB: "d", AnomaliesMax: 2}
 		if err := Check(q, &h); err != nil {
 			t.Fatal(err)
@@ -569,7 +569,7 @@ func TestTablesByDefinition(t *testing.T) {
 			found[kind]["none"]++
 			continue
 		}
-		opt := oracle.FromHeader(header)
+		opt := record.Assumptions{}.Override(header)
 		for _, r := range h.Results {
 			l, _ := verdict.ParseLevel(r.Level)
 			if l == verdict.LIN {

@@ -6,7 +6,6 @@ package judge
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts/name"
@@ -15,67 +14,13 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Assumptions are all that a judgement depends on beside the records.
-type Assumptions struct {
-	Initial  record.Initial
-	Sessions record.Sessions
-	Clock    record.Clock
-	Coverage record.Coverage
-	Tables   record.Tables // whose coverage is another one
-	MaxSkew  int64         // nanoseconds
-	// Lossy: coverage is partial because records are known to be missing, and any of them may
-	// be that of a second attempt.
-	Lossy bool
-	// UniqueValues: with partial coverage, nobody unseen wrote a value that a recorded
-	// transaction wrote to the same key. Where nothing is said, that is believed unless the history
-	// shows that values repeat.
-	UniqueValues *bool
-}
-
-// Override replaces what the header states.
-func (a Assumptions) Override(h record.Header) Assumptions {
-	if h.Initial != nil {
-		a.Initial = *h.Initial
-	}
-	if h.Sessions != nil {
-		a.Sessions = *h.Sessions
-	}
-	if h.Clock != nil {
-		a.Clock = *h.Clock
-	}
-	if h.Coverage != nil {
-		a.Coverage = *h.Coverage
-	}
-	if h.Tables != nil {
-		a.Tables = h.Tables
-	}
-	if h.MaxSkew != nil {
-		a.MaxSkew = *h.MaxSkew
-	}
-	if h.UniqueValues != nil {
-		a.UniqueValues = h.UniqueValues
-	}
-	return a
-}
-
-// someUnseen tells whether coverage is partial, or that of a table.
-func (a Assumptions) someUnseen() bool {
-	return a.Coverage == record.CoveragePartial || a.Tables.Has(record.CoveragePartial)
-}
-
-// Header states every assumption.
-func (a Assumptions) Header() record.Header {
-	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage,
-		Tables: a.Tables, MaxSkew: &a.MaxSkew, UniqueValues: a.UniqueValues}
-}
-
 // Levels applies the clock to what is asked: under enforce and database, si is read as
 // strong-si and ser as sser. A level that holds real time can't be asked with a
 // clock that is ignored, and by the database's clock the order of commits (ser) says nothing of that of starts (si):
 // one of them can be asked.
 func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
 	for _, l := range ask {
-		if (Assumptions{Clock: clock}).beyond(l) {
+		if beyond(l, clock) {
 			return nil, fmt.Errorf("level %s holds real time, which the clock setting ignore takes away", l)
 		}
 	}
@@ -110,35 +55,13 @@ func Read(ask []verdict.Level, clock record.Clock) []verdict.Level {
 }
 
 // beyond tells whether a level holds real time while clocks are ignored.
-func (a Assumptions) beyond(l verdict.Level) bool {
-	return a.Clock == record.ClockIgnore && realTime(l)
+func beyond(l verdict.Level, clock record.Clock) bool {
+	return clock == record.ClockIgnore && realTime(l)
 }
 
 // realTime tells whether times are part of a level.
 func realTime(l verdict.Level) bool {
 	return l == verdict.StrongSI || l == verdict.SSER || l == verdict.LIN
-}
-
-// Options are the engine's options for a whole history.
-func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int) incremental.Options {
-	var lost incremental.Losses
-	if a.Lossy {
-		lost = incremental.Losses{{From: math.MinInt64, To: math.MaxInt64}} // it is not known when
-	}
-	return incremental.Options{
-		Lost:          lost,
-		Levels:        levels,
-		Initial:       a.Initial,
-		Coverage:      a.Coverage,
-		Tables:        a.Tables,
-		Clock:         a.Clock,
-		Sessions:      a.Sessions,
-		MaxSkew:       a.MaxSkew,
-		Conflicts:     conflicts,
-		MaxViolations: anomaliesMax,
-		UnseenUnique:  a.UniqueValues == nil || *a.UniqueValues,
-		UnseenAsSeen:  a.UniqueValues == nil,
-	}
 }
 
 // Evidence judges a few records at one level, as `monitor check` would when it
@@ -278,17 +201,15 @@ const foundMax = 8
 // small judges a few records at one level, within the limits of extra beside what the header says. With
 // its Stop it ends early: what is then not known to be violated is unknown.
 func small(level verdict.Level, h record.Header, txns []record.Transaction, extra incremental.Options) verdict.Result {
-	a := Assumptions{}.Override(h)
+	a := record.Assumptions{}.Override(h)
 	levels, err := Levels([]verdict.Level{level}, a.Clock)
 	if err != nil {
 		return verdict.Result{Level: level, Outcome: verdict.NotApplicable}
 	}
-	stop := extra.Stop
-	o := a.Options(levels, extra.MaxViolations, extra.Conflicts)
-	o.Stop, o.Bare, o.ChoiceWork = stop, extra.Bare, extra.ChoiceWork
-	e := incremental.New(o)
+	extra.Levels, extra.Assumptions = levels, a
+	e := incremental.New(extra)
 	for i := range txns {
-		if stop != nil && i%stopEvery == 0 && stop() != verdict.NoReason {
+		if stop := extra.Stop; stop != nil && i%stopEvery == 0 && stop() != verdict.NoReason {
 			return verdict.Result{Level: level, Outcome: verdict.Unknown}
 		}
 		e.Step(&txns[i], 0)

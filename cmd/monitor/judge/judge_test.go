@@ -50,8 +50,8 @@ func TestLevels(t *testing.T) {
 
 func TestOverride(t *testing.T) {
 	zero, skew := record.InitialZero, int64(5)
-	a := Assumptions{Coverage: record.CoveragePartial}.Override(record.Header{Initial: &zero, MaxSkew: &skew})
-	if want := (Assumptions{Initial: zero, Coverage: record.CoveragePartial, MaxSkew: 5}); !reflect.DeepEqual(a, want) {
+	a := record.Assumptions{Coverage: record.CoveragePartial}.Override(record.Header{Initial: &zero, MaxSkew: &skew})
+	if want := (record.Assumptions{Initial: zero, Coverage: record.CoveragePartial, MaxSkew: 5}); !reflect.DeepEqual(a, want) {
 		t.Errorf("got %+v, want %+v", a, want)
 	}
 }
@@ -108,16 +108,16 @@ func TestReplayRefusesAWrongProof(t *testing.T) {
 		return out
 	}
 	r := verdict.Result{Level: verdict.SER, ProvedBy: verdict.SER, Outcome: verdict.Satisfied, Order: order(0, 1)}
-	if err := Replay(r, Assumptions{Initial: record.InitialAbsent}, txns); err != nil {
+	if err := Replay(r, record.Assumptions{Initial: record.InitialAbsent}, txns); err != nil {
 		t.Errorf("the right order: %v", err)
 	}
 	for name, wrong := range map[string][]verdict.Event{"reversed": order(1, 0), "short": order(0), "none": nil} {
 		r.Order = wrong
-		if Replay(r, Assumptions{Initial: record.InitialAbsent}, txns) == nil {
+		if Replay(r, record.Assumptions{Initial: record.InitialAbsent}, txns) == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if Replay(verdict.Result{Level: verdict.SER, Outcome: verdict.Unknown}, Assumptions{}, txns) == nil {
+	if Replay(verdict.Result{Level: verdict.SER, Outcome: verdict.Unknown}, record.Assumptions{}, txns) == nil {
 		t.Error("an undecided verdict was replayed")
 	}
 }
@@ -258,7 +258,7 @@ func TestWhatIsNotCheckedVouchesForNobody(t *testing.T) {
 		}
 		var h report.History
 		q := Question{Txns: s.Txns, Levels: []verdict.Level{verdict.PC, verdict.SER}, AnomaliesMax: 10,
-			Assume: Assumptions{Initial: initial}}
+			Assume: record.Assumptions{Initial: initial}}
 		if err := Check(q, &h); err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestToldIsProved(t *testing.T) {
 			t.Fatal(err)
 		}
 		var h report.History
-		q := Question{Txns: s.Txns, Levels: []verdict.Level{tc.level}, AnomaliesMax: 10, Assume: Assumptions{MaxSkew: 14, Initial: tc.initial}}
+		q := Question{Txns: s.Txns, Levels: []verdict.Level{tc.level}, AnomaliesMax: 10, Assume: record.Assumptions{MaxSkew: 14, Initial: tc.initial}}
 		if err := Check(q, &h); err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +389,7 @@ func TestEvidenceIsTheSameAnomaly(t *testing.T) {
 				for id, a := range checked(t, q) {
 					all++
 					h := evidence(t, a)
-					again := checked(t, Question{DB: h.DB, Txns: h.Transactions, Assume: Assumptions{}.Override(h.Header), Levels: levels})
+					again := checked(t, Question{DB: h.DB, Txns: h.Transactions, Assume: record.Assumptions{}.Override(h.Header), Levels: levels})
 					if b := again[id].Alert; !bytes.Equal(a.Alert.JSON(), b.JSON()) {
 						t.Errorf("%s of %v at %v: checked again\n%s\nit is\n%s", name, w, levels, a.Alert.JSON(), b.JSON())
 					}
@@ -472,7 +472,7 @@ func TestEvidenceWithoutTimeLeft(t *testing.T) {
 			cfg.Txns, cfg.Mutations = 6, 1+int(seed%3)
 			s := tiny.Random(rand.New(rand.NewPCG(seed, 3)), cfg)
 			over := verdict.NoReason
-			q := Question{Txns: s.Txns, Levels: AllLevels(record.ClockPrune), All: true, Assume: Assumptions{}.Override(s.Header), AnomaliesMax: 10,
+			q := Question{Txns: s.Txns, Levels: AllLevels(record.ClockPrune), All: true, Assume: record.Assumptions{}.Override(s.Header), AnomaliesMax: 10,
 				Stop: func() verdict.Reason { return over }}
 			q.Phase = func(what string) {
 				if strings.HasPrefix(what, "explaining") {
@@ -522,7 +522,7 @@ func TestProved(t *testing.T) {
 // all; levels that are wanted have to be there.
 func TestVerify(t *testing.T) {
 	q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4}, verdict.SI, verdict.SER)
-	c := certificate.New(q.Txns, q.Assume.Certificate())
+	c := certificate.New(q.Txns, q.Assume)
 	q.Proved = func(r verdict.Result) error { return c.Add(r, q.Txns) }
 	if err := Check(q, &report.History{}); err != nil {
 		t.Fatal(err)
@@ -534,7 +534,7 @@ func TestVerify(t *testing.T) {
 		}
 		return strings.Join(out, ", ")
 	}
-	verify := func(want string, a Assumptions, levels ...verdict.Level) {
+	verify := func(want string, a record.Assumptions, levels ...verdict.Level) {
 		t.Helper()
 		if got := say(Verify(c, q.Txns, a, levels)); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -604,7 +604,7 @@ func TestGuaranteesOfWhoIsStopped(t *testing.T) {
 	for seed := range uint64(60) {
 		s := tiny.Random(rand.New(rand.NewPCG(seed, 77)), tiny.Config{Txns: 7, Mutations: 1 + int(seed%3), Keys: 2, Appends: true, Unknown: true, Aborted: true, Always: true})
 		over := verdict.NoReason
-		q := Question{Txns: s.Txns, Levels: AllLevels(record.ClockPrune), All: true, Assume: Assumptions{}.Override(s.Header), AnomaliesMax: 10, Stop: func() verdict.Reason { return over }}
+		q := Question{Txns: s.Txns, Levels: AllLevels(record.ClockPrune), All: true, Assume: record.Assumptions{}.Override(s.Header), AnomaliesMax: 10, Stop: func() verdict.Reason { return over }}
 		q.Phase = func(what string) {
 			if strings.HasPrefix(what, "judging the session") {
 				over = verdict.Timeout

@@ -29,7 +29,7 @@ var (
 )
 
 // judged is what check says of records, the proofs of all that is satisfied being replayed.
-func judged(t *testing.T, txns []record.Transaction, assume judge.Assumptions, levels []verdict.Level) (out report.History) {
+func judged(t *testing.T, txns []record.Transaction, assume record.Assumptions, levels []verdict.Level) (out report.History) {
 	t.Helper()
 	if err := judge.Check(judge.Question{DB: record.DefaultDB, Txns: txns, Levels: levels, Assume: assume, AnomaliesMax: 3, Replay: true}, &out); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestWhoIsUnseenMayRepeat(t *testing.T) {
 		}
 		s.Txns[5].Seq = 2 // C2 is not there
 		levels := []verdict.Level{verdict.RA, verdict.CC, verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
-		h := judged(t, s.Txns, judge.Assumptions{UniqueValues: tc.unique}, levels)
+		h := judged(t, s.Txns, record.Assumptions{UnseenUnique: tc.unique}, levels)
 		for _, r := range h.Results {
 			if r.Verdict != tc.want.String() {
 				t.Errorf("%s: %s is %s, want %v", tc.title, r.Level, r.Verdict, tc.want)
@@ -110,7 +110,7 @@ func TestWhoIsUnseenMayEmptyAList(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Txns[3].Seq++ // C2, which wrote [] to x, is not there
-		for _, r := range judged(t, s.Txns, judge.Assumptions{UniqueValues: tc.unique}, []verdict.Level{verdict.RC, verdict.SI, verdict.SER}).Results {
+		for _, r := range judged(t, s.Txns, record.Assumptions{UnseenUnique: tc.unique}, []verdict.Level{verdict.RC, verdict.SI, verdict.SER}).Results {
 			if r.Verdict != tc.want.String() {
 				t.Errorf("%s: %s is %s, want %v", tc.c1, r.Level, r.Verdict, tc.want)
 			}
@@ -135,7 +135,7 @@ func TestListsProveWhereValuesMayRepeat(t *testing.T) {
 			t.Fatal(err)
 		}
 		no, levels := false, []verdict.Level{verdict.SI, verdict.SER}
-		for _, r := range judged(t, s.Txns, judge.Assumptions{UniqueValues: &no}, levels).Results {
+		for _, r := range judged(t, s.Txns, record.Assumptions{UnseenUnique: &no}, levels).Results {
 			if r.Verdict != verdict.Violated.String() || slices.Contains(r.Notes, report.Unproved(1)) {
 				t.Errorf("%s is %s: %q\n%s", r.Level, r.Verdict, r.Notes, history)
 			}
@@ -150,7 +150,7 @@ func TestListsBesideWhatAKeyHeldAtFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range judged(t, s.Txns, judge.Assumptions{}, []verdict.Level{verdict.SI, verdict.SER}).Results {
+	for _, r := range judged(t, s.Txns, record.Assumptions{}, []verdict.Level{verdict.SI, verdict.SER}).Results {
 		if r.Verdict != verdict.Violated.String() || slices.Contains(r.Notes, report.Unproved(1)) {
 			t.Errorf("%s is %s: %q", r.Level, r.Verdict, r.Notes)
 		}
@@ -184,9 +184,9 @@ func TestWhoPutsBackMayHaveReadWhatWasThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		levels := []verdict.Level{verdict.RA, verdict.CC, verdict.SI, verdict.SER}
-		h := judged(t, s.Txns, judge.Assumptions{Coverage: record.CoverageComplete}, levels)
+		h := judged(t, s.Txns, record.Assumptions{Coverage: record.CoverageComplete}, levels)
 		for i, r := range h.Results {
-			if r.Verdict != tc.want.String() || oracle.Holds(levels[i], s.Txns, oracle.Options{}) != (tc.want == verdict.Satisfied) {
+			if r.Verdict != tc.want.String() || oracle.Holds(levels[i], s.Txns, record.Assumptions{}) != (tc.want == verdict.Satisfied) {
 				t.Errorf("%s: %s is %s, want %v", tc.title, r.Level, r.Verdict, tc.want)
 			}
 		}
@@ -203,9 +203,9 @@ func TestWhoReadMoreThanItPutsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range judged(t, s.Txns, judge.Assumptions{}, verdict.Levels()).Results {
+	for _, r := range judged(t, s.Txns, record.Assumptions{}, verdict.Levels()).Results {
 		for _, a := range r.Anomalies {
-			if l, ok := verdict.ParseLevel(a.Level); !ok || oracle.Holds(l, s.Txns, oracle.Options{}) {
+			if l, ok := verdict.ParseLevel(a.Level); !ok || oracle.Holds(l, s.Txns, record.Assumptions{}) {
 				t.Errorf("%s: %s is told of %s", r.Level, a.Name, a.Level)
 			}
 		}
@@ -236,7 +236,7 @@ func TestWhoWritesBackMayHaveReadALostAttempt(t *testing.T) {
 			if coverage == record.CoveragePartial && !tc.lost {
 				continue // who writes back what he read shows that values repeat
 			}
-			h := judged(t, s.Txns, judge.Assumptions{Coverage: coverage}, []verdict.Level{verdict.G1, verdict.SER})
+			h := judged(t, s.Txns, record.Assumptions{Coverage: coverage}, []verdict.Level{verdict.G1, verdict.SER})
 			for _, r := range h.Results {
 				if r.Verdict != tc.want.String() {
 					t.Errorf("%s, lost %v, %v: %s is %s, want %v", tc.ops, tc.lost, coverage, r.Level, r.Verdict, tc.want)
@@ -284,7 +284,7 @@ func repeats(txns []record.Transaction, initial record.Initial) bool {
 
 // accused are the levels that hold of a history and are violated without one of its records, and all that are
 // violated then; every violation has to have its proof.
-func accused(t *testing.T, whole report.History, rest []record.Transaction, assume judge.Assumptions, levels []verdict.Level) (wrong, all []string) {
+func accused(t *testing.T, whole report.History, rest []record.Transaction, assume record.Assumptions, levels []verdict.Level) (wrong, all []string) {
 	t.Helper()
 	for i, r := range judged(t, rest, assume, levels).Results {
 		if r.Verdict != verdict.Violated.String() {
@@ -309,7 +309,7 @@ func TestLossesAccuseNobody(t *testing.T) {
 			for i := range uint64(*losses) {
 				seed := *seed + i
 				s := tiny.Random(rand.New(rand.NewPCG(seed, 51)), cfg)
-				assume := judge.Assumptions{}.Override(s.Header)
+				assume := record.Assumptions{}.Override(s.Header)
 				rest, gone := dropped(rand.New(rand.NewPCG(seed, 52)), s.Txns)
 				shows := rest != nil && repeats(rest, assume.Initial)
 				if rest == nil || !shows && repeats(s.Txns, assume.Initial) {
@@ -355,7 +355,7 @@ func TestLossesOfRealHistories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		assume := judge.Assumptions{}.Override(hs[0].Header)
+		assume := record.Assumptions{}.Override(hs[0].Header)
 		txns := hs[0].Transactions
 		slices.SortStableFunc(txns, func(a, b record.Transaction) int { return int(a.End - b.End) })
 		txns = slices.Clone(txns[:min(len(txns), most/2+rng.IntN(most))])

@@ -61,7 +61,7 @@ func TestNumbersAgainstClocks(t *testing.T) {
 			for _, certified := range []bool{false, true} {
 				var h report.History
 				var proved []string
-				assume := judge.Assumptions{Initial: record.InitialAbsent, Clock: record.ClockPrune, Coverage: record.CoverageComplete, Sessions: record.SessionsKeep, MaxSkew: 5e6}
+				assume := record.Assumptions{Initial: record.InitialAbsent, Clock: record.ClockPrune, Coverage: record.CoverageComplete, Sessions: record.SessionsKeep, MaxSkew: 5e6}
 				q := judge.Question{DB: record.DefaultDB, Txns: slices.Clone(txns), Levels: levels, Assume: assume}
 				if certified {
 					q.Proved = func(r verdict.Result) error { proved = append(proved, r.Level.String()); return nil }
@@ -121,7 +121,7 @@ func TestNumbersOfShortSessions(t *testing.T) {
 				}
 			}
 			slices.SortStableFunc(txns, func(a, b record.Transaction) int { return int(a.Seq - b.Seq) })
-			assume := judge.Assumptions{Initial: record.InitialAbsent, Clock: c.clock, Coverage: record.CoverageComplete, Sessions: record.SessionsKeep, MaxSkew: 5e6}
+			assume := record.Assumptions{Initial: record.InitialAbsent, Clock: c.clock, Coverage: record.CoverageComplete, Sessions: record.SessionsKeep, MaxSkew: 5e6}
 			q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: []verdict.Level{verdict.SER}, Assume: assume}
 			bare := q
 			bare.Txns, bare.Records = nil, packed.Of(txns)
@@ -146,7 +146,7 @@ func TestTimesThatAreNotUsedAreSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range judged(t, s.Txns, judge.Assumptions{}, []verdict.Level{verdict.LIN, verdict.SER}).Results {
+	for _, r := range judged(t, s.Txns, record.Assumptions{}, []verdict.Level{verdict.LIN, verdict.SER}).Results {
 		said := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, "2 transactions without times, as these contradict") })
 		if said != (r.Level == verdict.LIN.String()) {
 			t.Errorf("%s notes %q", r.Level, r.Notes)

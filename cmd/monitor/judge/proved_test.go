@@ -46,7 +46,7 @@ func TestWhatIsViolatedIsProved(t *testing.T) {
 			continue
 		}
 		var h report.History
-		q := judge.Question{DB: record.DefaultDB, Txns: s.Txns, Levels: levels, Assume: judge.Assumptions{}.Override(s.Header), AnomaliesMax: 5}
+		q := judge.Question{DB: record.DefaultDB, Txns: s.Txns, Levels: levels, Assume: record.Assumptions{}.Override(s.Header), AnomaliesMax: 5}
 		if err := judge.Check(q, &h); err != nil {
 			t.Fatal(err)
 		}

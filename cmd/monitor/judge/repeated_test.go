@@ -24,7 +24,7 @@ func recorded(t *testing.T, file string, levels ...verdict.Level) Question {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Question{DB: "default", Txns: hs[0].Transactions, Levels: levels, Assume: Assumptions{}.Override(hs[0].Header), AnomaliesMax: 1, Replay: true}
+	return Question{DB: "default", Txns: hs[0].Transactions, Levels: levels, Assume: record.Assumptions{}.Override(hs[0].Header), AnomaliesMax: 1, Replay: true}
 }
 
 // Where values repeat each level has an answer of its own, and each answer its proof, within a number of
@@ -179,7 +179,7 @@ func TestPlan(t *testing.T) {
 			l, _ := verdict.ParseLevel(name)
 			levels = append(levels, l)
 		}
-		q := Question{Levels: levels, All: c.all, Assume: Assumptions{Clock: c.clock}, Txns: make([]record.Transaction, 1)}
+		q := Question{Levels: levels, All: c.all, Assume: record.Assumptions{Clock: c.clock}, Txns: make([]record.Transaction, 1)}
 		q.fillIn()
 		var got []string
 		for _, w := range q.plan() {
@@ -253,7 +253,7 @@ func TestProver(t *testing.T) {
 	} {
 		p := NewProver(nil, c.steps)
 		for i, txns := range [][]record.Transaction{s[:1], s, s[:3], s[:1]} {
-			if got := p.Judge(verdict.SI, Assumptions{Coverage: record.CoverageComplete}.Header(), txns); got != c.want[i] {
+			if got := p.Judge(verdict.SI, record.Assumptions{Coverage: record.CoverageComplete}.Header(), txns); got != c.want[i] {
 				t.Errorf("%d steps: the %d-th is %v, want %v", c.steps, i, got, c.want[i])
 			}
 		}
@@ -265,7 +265,7 @@ func TestProver(t *testing.T) {
 
 // What is judged when the steps have been spent ends there, and not when it is done.
 func TestProverEndsAJudgement(t *testing.T) {
-	h := Assumptions{Coverage: record.CoverageComplete}.Header()
+	h := record.Assumptions{Coverage: record.CoverageComplete}.Header()
 	blind := make([]record.Transaction, 600) // each second one reads what the one before wrote
 	for i := range blind {
 		kind := []record.OpKind{record.Write, record.Read}[i%2]

@@ -116,7 +116,7 @@ func judged(t *testing.T, txns []record.Transaction, level verdict.Level, want v
 	t.Helper()
 	var out report.History
 	q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: []verdict.Level{level}, AnomaliesMax: 1,
-		Assume: judge.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}}
+		Assume: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}}
 	if err := judge.Check(q, &out); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // or, in lists, written out, and what is a violation nevertheless is one.
 // Histories that are too large for it are Unknown.
 func Judge(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-	opt := oracle.FromHeader(h)
+	opt := record.Assumptions{}.Override(h)
 	if opt.Coverage == record.CoveragePartial && slices.ContainsFunc(txns, appends) {
 		txns = WithUnseenAppenders(withoutUnseenReads(txns))
 		opt.Coverage = record.CoverageComplete

@@ -56,7 +56,7 @@ func TestStreamIsValid(t *testing.T) {
 	for i, cfg := range variants {
 		cfg.Every, cfg.MaxSkew = 0, 0
 		txns, _ := streamed(t, cfg, 20_000)
-		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SSER}, UniqueValues: true, Clock: record.ClockEnforce})
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SSER}, UniqueValues: true, Assumptions: record.Assumptions{Clock: record.ClockEnforce}})
 		ends, seqs, latest := map[string]int64{}, map[string]int64{}, int64(0)
 		for j := range txns {
 			x := &txns[j]
@@ -120,7 +120,7 @@ func TestStreamPlants(t *testing.T) {
 			}
 			slices.SortFunc(alone, func(a, b record.Transaction) int { return int(a.End - b.End) })
 			for _, l := range oracle.Levels(alone) {
-				if want := !l.Implies(weakest[p.Anomaly]); l != verdict.LIN && oracle.Holds(l, alone, oracle.Options{Coverage: record.CoveragePartial, MaxSkew: int64(cfg.MaxSkew)}) != want {
+				if want := !l.Implies(weakest[p.Anomaly]); l != verdict.LIN && oracle.Holds(l, alone, record.Assumptions{Coverage: record.CoveragePartial, MaxSkew: int64(cfg.MaxSkew)}) != want {
 					t.Fatalf("variant %d: %s: %v holds = %v:\n%s", i, p.Anomaly, l, !want, script.Format(script.Script{Txns: alone}))
 				}
 			}
@@ -153,8 +153,7 @@ func TestStreamViolationsAreThePlanted(t *testing.T) {
 				of[id] = j
 			}
 		}
-		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER}, Online: true, UniqueValues: true, UnseenUnique: true,
-			Coverage: record.CoveragePartial, MaxSkew: int64(cfg.MaxSkew), MaxTransaction: int64(time.Minute)})
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER}, Online: true, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true), Coverage: record.CoveragePartial, MaxSkew: int64(cfg.MaxSkew)}, MaxTransaction: int64(time.Minute)})
 		var names []string
 		found := map[int]bool{}
 		see := func(vs []verdict.Violation) {

@@ -27,6 +27,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/lab/golden"
@@ -67,7 +68,7 @@ func TestInterleavingsAreJudged(t *testing.T) {
 		if err != nil || len(hs) != 1 {
 			t.Fatalf("%s: %d histories, %v", file, len(hs), err)
 		}
-		q := judge.Question{Records: packed.Of(hs[0].Transactions), Assume: judge.Assumptions{}.Override(hs[0].Header),
+		q := judge.Question{Records: packed.Of(hs[0].Transactions), Assume: record.Assumptions{}.Override(hs[0].Header),
 			Levels: verdict.Levels(), All: true}
 		var h report.History
 		if err := judge.Check(q, &h); err != nil {
@@ -76,7 +77,7 @@ func TestInterleavingsAreJudged(t *testing.T) {
 		if got, want := strings.Join(h.Strongest, ", "), scriptHolds.FindStringSubmatch(text)[1]; got != want {
 			t.Errorf("%s: holds %s, want %s", file, got, want)
 		}
-		for l, holds := range oracle.Check(hs[0].Transactions, oracle.FromHeader(hs[0].Header)) {
+		for l, holds := range oracle.Check(hs[0].Transactions, record.Assumptions{}.Override(hs[0].Header)) {
 			for _, r := range h.Results {
 				if r.Level == l.String() && (r.Verdict == verdict.Satisfied.String()) != holds {
 					t.Errorf("%s: %s is %s, and holds: %v", file, l, r.Verdict, holds)

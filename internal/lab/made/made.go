@@ -14,7 +14,6 @@ import (
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/alerttest"
-	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
@@ -123,9 +122,9 @@ func find(t testing.TB, s script.Script, level verdict.Level) alerts.Alert {
 }
 
 func judge(h record.Header, txns []record.Transaction, level verdict.Level) []verdict.Result {
-	o := oracle.FromHeader(h)
-	e := incremental.New(incremental.Options{UnseenUnique: true, Levels: []verdict.Level{level}, Initial: o.Initial,
-		Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions})
+	o := record.Assumptions{}.Override(h)
+	o.UnseenUnique = new(true)
+	e := incremental.New(incremental.Options{Assumptions: o, Levels: []verdict.Level{level}})
 	for i := range txns {
 		e.Step(&txns[i], 0)
 	}
@@ -134,10 +133,9 @@ func judge(h record.Header, txns []record.Transaction, level verdict.Level) []ve
 
 func alert(t testing.TB, s script.Script, v verdict.Violation) alerts.Alert {
 	t.Helper()
-	o := oracle.FromHeader(s.Header)
+	o := record.Assumptions{}.Override(s.Header)
 	a, err := alerts.New(v, alerts.Context{
-		DB: "orders", Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER}, Initial: o.Initial,
-		Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions,
+		DB: "orders", Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER}, Assumptions: o,
 		Lookup: alerttest.Lookup(s.Txns), Now: 1732160000123456789,
 		Judge: func(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
 			return judge(h, txns, l)[0].Outcome

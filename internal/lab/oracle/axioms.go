@@ -184,7 +184,7 @@ func (h *history) axiomatic(x axiom) bool {
 		a := &assignment{h: h, axiom: x, all: all, start: make([]record.Value, len(h.keys)),
 			lists: make([][]listVersion, len(h.keys))}
 		for key, k := range h.keys {
-			switch initial := h.opt.initial(key); {
+			switch initial := h.initialOf(key); {
 			case h.appended.has(k):
 			case initial == record.InitialAbsent:
 				a.start[k], a.settled = record.Null, a.settled.with(k)
@@ -383,7 +383,7 @@ func (a *assignment) readFrom(i, last int, from nodes) bool {
 // chooseInitial lets the i-th read be of the initial value.
 func (a *assignment) chooseInitial(i int, key string) bool {
 	r := &a.reads[i]
-	stated := a.h.opt.initial(key) != record.InitialAny
+	stated := a.h.initialOf(key) != record.InitialAny
 	if !stated && Made(a.h.txns, key, r.value) {
 		return false
 	}
@@ -403,7 +403,7 @@ func (a *assignment) chooseInitial(i int, key string) bool {
 // new one.
 func (a *assignment) chooseUnseen(i int, key string) bool {
 	r := &a.reads[i]
-	if !a.h.opt.partial(key) || !a.h.mayBeUnseen(key, r.value) {
+	if !a.h.partialOf(key) || !a.h.mayBeUnseen(key, r.value) {
 		return false
 	}
 	for _, before := range a.reads[:i] {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
@@ -40,7 +41,7 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := oracle.Check(s.Txns, oracle.FromHeader(s.Header))
+			got := oracle.Check(s.Txns, record.Assumptions{}.Override(s.Header))
 			for l, holds := range got {
 				want := false
 				for _, m := range strongest {
@@ -71,7 +72,7 @@ func TestLinearizability(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := oracle.Holds(verdict.LIN, s.Txns, oracle.FromHeader(s.Header)); got != c.want {
+		if got := oracle.Holds(verdict.LIN, s.Txns, record.Assumptions{}.Override(s.Header)); got != c.want {
 			t.Errorf("lin = %v, want %v:\n%s", got, c.want, c.text)
 		}
 	}

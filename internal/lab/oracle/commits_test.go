@@ -33,7 +33,7 @@ func TestAxiomsAgreeWithCommitOrders(t *testing.T) {
 				if seed%7 == 0 {
 					opt.Sessions = record.SessionsIgnore
 				}
-				opt.UnseenDuplicates = opt.Coverage == record.CoveragePartial && seed%5 == 0
+				opt.UnseenUnique = new(opt.Coverage != record.CoveragePartial || seed%5 != 0)
 				for _, a := range axioms {
 					c, ok := newCommitting(a, s.Txns, opt)
 					if !ok {
@@ -41,7 +41,7 @@ func TestAxiomsAgreeWithCommitOrders(t *testing.T) {
 					}
 					want, got := c.holds(), a.holds(s.Txns, opt)
 					if got != want {
-						t.Fatalf("seed %d: %s: the oracle says %v, commit orders %v (unseen duplicates %v):\n%s", seed, a.name, got, want, opt.UnseenDuplicates, script.Format(s))
+						t.Fatalf("seed %d: %s: the oracle says %v, commit orders %v (unseen unique %v):\n%s", seed, a.name, got, want, *opt.UnseenUnique, script.Format(s))
 					}
 					n := told[a.name]
 					n[map[bool]int{false: 0, true: 1}[got]]++
@@ -61,19 +61,19 @@ func TestAxiomsAgreeWithCommitOrders(t *testing.T) {
 // t is visible to a read of t, the op-th operation.
 type readAxiom struct {
 	name    string
-	holds   func([]record.Transaction, oracle.Options) bool
+	holds   func([]record.Transaction, record.Assumptions) bool
 	visible func(c *committing, writer, t, op int) bool
 	g1      bool
 }
 
 func level(l verdict.Level, visible func(c *committing, writer, t, op int) bool) readAxiom {
-	return readAxiom{name: l.String(), visible: visible, g1: l == verdict.G1, holds: func(txns []record.Transaction, opt oracle.Options) bool {
+	return readAxiom{name: l.String(), visible: visible, g1: l == verdict.G1, holds: func(txns []record.Transaction, opt record.Assumptions) bool {
 		return oracle.Holds(l, txns, opt)
 	}}
 }
 
 func guarantee(g verdict.Guarantee, visible func(c *committing, writer, t, op int) bool) readAxiom {
-	return readAxiom{name: g.String(), visible: visible, holds: func(txns []record.Transaction, opt oracle.Options) bool {
+	return readAxiom{name: g.String(), visible: visible, holds: func(txns []record.Transaction, opt record.Assumptions) bool {
 		return oracle.HoldsGuarantee(g, txns, opt)
 	}}
 }
@@ -106,7 +106,7 @@ type committing struct {
 	axiom readAxiom
 	txns  []record.Transaction // the last ones were not seen
 	seen  int
-	opt   oracle.Options
+	opt   record.Assumptions
 	in    []int // took effect
 
 	order []int
@@ -135,7 +135,7 @@ type registered struct {
 
 // newCommitting puts in, under partial coverage, the transactions that were not
 // seen and may have written what was read: as ones of unknown outcome.
-func newCommitting(a readAxiom, txns []record.Transaction, opt oracle.Options) (*committing, bool) {
+func newCommitting(a readAxiom, txns []record.Transaction, opt record.Assumptions) (*committing, bool) {
 	c := &committing{axiom: a, txns: slices.Clone(txns), seen: len(txns), opt: opt}
 	if opt.Coverage == record.CoveragePartial {
 		for _, x := range txns {
@@ -144,7 +144,7 @@ func newCommitting(a readAxiom, txns []record.Transaction, opt oracle.Options) (
 					continue
 				}
 				if !c.isList(op.Key) {
-					if opt.UnseenDuplicates || !madeOf(c.txns[:c.seen], op.Key, op.Value) {
+					if opt.UnseenRepeat() || !madeOf(c.txns[:c.seen], op.Key, op.Value) {
 						c.unseen(record.Op{Kind: record.Write, Key: op.Key, Value: op.Value})
 					}
 					continue
@@ -153,7 +153,7 @@ func newCommitting(a readAxiom, txns []record.Transaction, opt oracle.Options) (
 					add := record.Op{Kind: record.Append, Key: op.Key, Value: e}
 					known := slices.ContainsFunc(txns, func(x record.Transaction) bool { return slices.Contains(x.Ops, add) })
 					again := slices.ContainsFunc(c.txns[c.seen:], func(x record.Transaction) bool { return x.Ops[0] == add })
-					if (opt.UnseenDuplicates || !known) && !again {
+					if (opt.UnseenRepeat() || !known) && !again {
 						c.unseen(add)
 					}
 				}
@@ -376,7 +376,7 @@ func (c *committing) fetch(i, op int) bool {
 		return false
 	}
 	for _, w := range c.order {
-		if w >= c.seen && !c.opt.UnseenDuplicates && madeOf(c.txns[:c.seen], o.Key, o.Value) {
+		if w >= c.seen && (c.opt.UnseenUnique == nil || *c.opt.UnseenUnique) && madeOf(c.txns[:c.seen], o.Key, o.Value) {
 			continue
 		}
 		if c.writes(w, o.Key) && write(c.txns[w].Ops, o.Key, record.Null) == o.Value && found(w, nil) {

@@ -32,7 +32,7 @@
 //
 // With partial coverage there may be any number of transactions that were not
 // seen, each writing one key, at any time. They write no value that a seen
-// transaction makes, unless Options.UnseenDuplicates says so. Under
+// transaction makes, unless UnseenUnique is false. Under
 // si an unseen writer, too, must not commit while a seen writer of the same key
 // is running. To a list that somebody appends to, unseen transactions append,
 // one element each, and do nothing else.

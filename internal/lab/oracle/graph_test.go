@@ -55,7 +55,7 @@ func TestExecutionsAgreeWithDependencies(t *testing.T) {
 }
 
 // holdsByGraph judges a history of complete coverage.
-func holdsByGraph(l verdict.Level, txns []record.Transaction, opt oracle.Options) bool {
+func holdsByGraph(l verdict.Level, txns []record.Transaction, opt record.Assumptions) bool {
 	var in, unknown []int
 	for i, x := range txns {
 		switch x.Status {
@@ -85,7 +85,7 @@ func holdsByGraph(l verdict.Level, txns []record.Transaction, opt oracle.Options
 type dependencies struct {
 	level verdict.Level
 	txns  []record.Transaction
-	opt   oracle.Options
+	opt   record.Assumptions
 	in    []int
 	edges []uint32 // by node: its successors
 }

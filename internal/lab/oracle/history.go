@@ -12,26 +12,30 @@ type set uint64
 func (s set) has(i int) bool { return s&(1<<i) != 0 }
 func (s set) with(i int) set { return s | 1<<i }
 
-// partial tells whether somebody unseen may have written a key.
-func (o *Options) partial(key string) bool {
-	if c, named := o.Tables.Of(key); named {
+// partialOf tells whether somebody unseen may have written a key.
+func (h *history) partialOf(key string) bool {
+	if c, named := h.opt.Tables.Of(key); named {
 		return c == record.CoveragePartial
 	}
-	return o.Coverage == record.CoveragePartial
+	return h.opt.Coverage == record.CoveragePartial
 }
 
-// initial is what is known of what a key holds at first.
-func (o *Options) initial(key string) record.Initial {
-	if c, named := o.Tables.Of(key); named && c == record.CoverageComplete {
+// initialOf is what is known of what a key holds at first.
+func (h *history) initialOf(key string) record.Initial {
+	if c, named := h.opt.Tables.Of(key); named && c == record.CoverageComplete {
 		return record.InitialAbsent
 	}
-	return o.Initial
+	return h.opt.Initial
 }
+
+// unseenDuplicates: with partial coverage, an unseen transaction may write (or append) what a seen one writes to the
+// same key, too.
+func (h *history) unseenDuplicates() bool { return h.opt.UnseenUnique != nil && !*h.opt.UnseenUnique }
 
 // history is what was recorded, prepared for the searches.
 type history struct {
 	txns []record.Transaction
-	opt  Options
+	opt  record.Assumptions
 
 	keys     map[string]int // key -> its place in a state
 	appended set            // lists: keys that somebody appends to, and those of empties
@@ -53,7 +57,7 @@ type history struct {
 // growth is a list that becomes another one by an unseen append.
 type growth struct{ from, to record.Value }
 
-func newHistory(txns []record.Transaction, opt Options) *history {
+func newHistory(txns []record.Transaction, opt record.Assumptions) *history {
 	h := &history{txns: txns, opt: opt, keys: map[string]int{}, partly: map[string]bool{}}
 	h.writes = make([]set, len(txns))
 	h.touches = make([]set, len(txns))
@@ -73,7 +77,7 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 			if op.Kind == record.Append {
 				h.grows = h.grows.with(h.keys[op.Key])
 			}
-			if isPredicate(&op) && !opt.partial(op.Key+":") && opt.initial(op.Key+":") != record.InitialAbsent {
+			if isPredicate(&op) && !h.partialOf(op.Key+":") && h.initialOf(op.Key+":") != record.InitialAbsent {
 				panic("oracle: predicates are judged under partial coverage, or with no rows at first")
 			}
 		}
@@ -84,7 +88,7 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 	h.grown = make([][]growth, len(h.keys))
 	for i := range txns {
 		for _, op := range txns[i].Ops {
-			if isPredicate(&op) && opt.partial(op.Key+":") {
+			if isPredicate(&op) && h.partialOf(op.Key+":") {
 				for _, key := range h.rows(&op) {
 					h.touches[i] = h.touches[i].with(h.keys[key])
 					h.mayHold(key)
@@ -97,7 +101,7 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 			for _, op := range txns[i].Ops {
 				k := h.keys[op.Key]
 				switch {
-				case op.Kind != record.Read, !opt.partial(op.Key):
+				case op.Kind != record.Read, !h.partialOf(op.Key):
 				case h.appended.has(k):
 					h.grow(k, op.Key, op.Value)
 				case h.mayBeUnseen(op.Key, op.Value) && !slices.Contains(h.unseen[k], op.Value):
@@ -136,7 +140,7 @@ func (h *history) findEmpties() {
 	for i := range h.txns {
 		for _, op := range h.txns[i].Ops {
 			if k := h.keys[op.Key]; op.Kind == record.Read && op.Value.Kind == record.KindList && op.Value.Text == "[]" &&
-				!changed.has(k) && !h.opt.partial(op.Key) {
+				!changed.has(k) && !h.partialOf(op.Key) {
 				h.empties[i] = h.empties[i].with(k)
 			}
 		}
@@ -155,7 +159,7 @@ func (h *history) take(all set) {
 
 // mayBeUnseen tells whether a transaction that was not seen may have written a value.
 func (h *history) mayBeUnseen(key string, v record.Value) bool {
-	return h.opt.UnseenDuplicates || !Made(h.txns, key, v) || v.IsNull() && h.partly[key]
+	return h.unseenDuplicates() || !Made(h.txns, key, v) || v.IsNull() && h.partly[key]
 }
 
 // grow notes which unseen appends a list that was read shows.
@@ -164,7 +168,7 @@ func (h *history) grow(k int, key string, read record.Value) {
 	for _, e := range elements(read) {
 		longer := appended(list, e)
 		g := growth{list, longer}
-		if (h.opt.UnseenDuplicates || !h.appendedBySomebody(key, e)) && !slices.Contains(h.grown[k], g) {
+		if (h.unseenDuplicates() || !h.appendedBySomebody(key, e)) && !slices.Contains(h.grown[k], g) {
 			h.grown[k] = append(h.grown[k], g)
 		}
 		list = longer

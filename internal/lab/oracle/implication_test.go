@@ -15,9 +15,9 @@ import (
 
 var everything = tiny.Config{Txns: 6, Sessions: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, PartialLists: true, Mutations: 3, Weak: 25, OneKey: 10, Back: 10}
 
-func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
+func random(seed uint64, cfg tiny.Config) (script.Script, record.Assumptions) {
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), cfg)
-	return s, oracle.FromHeader(s.Header)
+	return s, record.Assumptions{}.Override(s.Header)
 }
 
 // The levels are defined in two ways that share nothing; that the implications
@@ -113,10 +113,10 @@ func TestAssumingLessBreaksNothing(t *testing.T) {
 	for seed := range uint64(race.Draws(600, 2500)) {
 		s, opt := random(seed, everything)
 		before := oracle.Check(s.Txns, opt)
-		for name, less := range map[string]func(*oracle.Options){
-			"partial coverage": func(o *oracle.Options) { o.Coverage = record.CoveragePartial },
-			"no sessions":      func(o *oracle.Options) { o.Sessions = record.SessionsIgnore },
-			"more skew":        func(o *oracle.Options) { o.MaxSkew += 3 },
+		for name, less := range map[string]func(*record.Assumptions){
+			"partial coverage": func(o *record.Assumptions) { o.Coverage = record.CoveragePartial },
+			"no sessions":      func(o *record.Assumptions) { o.Sessions = record.SessionsIgnore },
+			"more skew":        func(o *record.Assumptions) { o.MaxSkew += 3 },
 		} {
 			weaker := opt
 			less(&weaker)

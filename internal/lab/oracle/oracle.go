@@ -8,45 +8,6 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Options say what may be assumed of a history; the zero value is an unknown
-// initial state, complete coverage, sessions kept, and clocks that matter only
-// to sser, strong-si and lin.
-type Options struct {
-	Initial  record.Initial
-	Coverage record.Coverage
-	Tables   record.Tables // whose coverage is another one
-	Sessions record.Sessions
-	Clock    record.Clock
-	MaxSkew  int64 // nanoseconds
-	// UnseenDuplicates: with partial coverage, an unseen transaction may write
-	// (or append) what a seen one writes to the same key, too.
-	UnseenDuplicates bool
-}
-
-// FromHeader are the options that a history's header states; what it leaves
-// open is the zero value.
-func FromHeader(h record.Header) Options {
-	var o Options
-	if h.Initial != nil {
-		o.Initial = *h.Initial
-	}
-	if h.Coverage != nil {
-		o.Coverage = *h.Coverage
-	}
-	o.Tables = h.Tables
-	if h.Sessions != nil {
-		o.Sessions = *h.Sessions
-	}
-	if h.Clock != nil {
-		o.Clock = *h.Clock
-	}
-	if h.MaxSkew != nil {
-		o.MaxSkew = *h.MaxSkew
-	}
-	o.UnseenDuplicates = h.UniqueValues != nil && !*h.UniqueValues
-	return o
-}
-
 // A judge searches one level for an execution that explains the history. The
 // events it returns are a witness where the level has one that the replay
 // checker understands, else nil.
@@ -108,7 +69,7 @@ func Supported(txns []record.Transaction) error {
 // Check judges a history at every level of Levels. Transactions of one session
 // stand in session order. It panics on what is not Supported, as only tests
 // call it.
-func Check(txns []record.Transaction, opt Options) map[verdict.Level]bool {
+func Check(txns []record.Transaction, opt record.Assumptions) map[verdict.Level]bool {
 	out := make(map[verdict.Level]bool, len(judges))
 	for _, l := range Levels(txns) {
 		_, out[l] = Explain(l, txns, opt)
@@ -117,14 +78,14 @@ func Check(txns []record.Transaction, opt Options) map[verdict.Level]bool {
 }
 
 // Holds judges one level of Levels.
-func Holds(l verdict.Level, txns []record.Transaction, opt Options) bool {
+func Holds(l verdict.Level, txns []record.Transaction, opt record.Assumptions) bool {
 	_, ok := Explain(l, txns, opt)
 	return ok
 }
 
 // HoldsInTime judges pc, si and ser with real-time order added: whether some
 // execution explains the history that also keeps to the clocks.
-func HoldsInTime(l verdict.Level, txns []record.Transaction, opt Options) bool {
+func HoldsInTime(l verdict.Level, txns []record.Transaction, opt record.Assumptions) bool {
 	if err := Supported(txns); err != nil {
 		panic(err)
 	}
@@ -144,7 +105,7 @@ func HoldsInTime(l verdict.Level, txns []record.Transaction, opt Options) bool {
 // that shows so: for ser and sser each included transaction once, with Commit
 // set (and likewise for lin); for si, strong-si and pc its start and its commit; for the other levels
 // nil. Event.Txn indexes txns.
-func Explain(l verdict.Level, txns []record.Transaction, opt Options) ([]verdict.Event, bool) {
+func Explain(l verdict.Level, txns []record.Transaction, opt record.Assumptions) ([]verdict.Event, bool) {
 	if err := Supported(txns); err != nil {
 		panic(err)
 	}
@@ -156,7 +117,7 @@ func Explain(l verdict.Level, txns []record.Transaction, opt Options) ([]verdict
 
 // HoldsGuarantee judges one of the session guarantees: there is a commit order
 // as its axiom asks for. It panics on what is not Supported.
-func HoldsGuarantee(g verdict.Guarantee, txns []record.Transaction, opt Options) bool {
+func HoldsGuarantee(g verdict.Guarantee, txns []record.Transaction, opt record.Assumptions) bool {
 	if err := Supported(txns); err != nil {
 		panic(err)
 	}

@@ -32,7 +32,7 @@ type state []cell
 func (h *history) initial() state {
 	s := make(state, len(h.keys))
 	for key, k := range h.keys {
-		switch initial := h.opt.initial(key); {
+		switch initial := h.initialOf(key); {
 		case h.appended.has(k):
 			s[k] = cell{record.Null, known}
 		case initial == record.InitialAny:

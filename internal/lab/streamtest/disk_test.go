@@ -33,8 +33,7 @@ func BenchmarkKeysOnDisk(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				d := disk{b: b, st: st, h: stream.New(stream.Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoveragePartial,
-					Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: time.Minute, UniqueValues: true, Segment: 65_536, Overlap: 4096, MaxKeys: most,
+				d := disk{b: b, st: st, h: stream.New(stream.Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep}, MaxTransaction: time.Minute, UniqueValues: true, Segment: 65_536, Overlap: 4096, MaxKeys: most,
 					Order: order.Options{Lateness: 100 * time.Millisecond, IdleAfter: 10 * time.Second}})}
 				wait := make([]sent, 0, each)
 				for i := range n {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
@@ -66,8 +65,8 @@ func draw(seed uint64, cfg tiny.Config, pooled bool) (*topic, bool) {
 	if pooled {
 		overlap(rng, s.Txns)
 	}
-	def := oracle.FromHeader(s.Header)
-	t := &topic{levels: levelSets[rng.IntN(len(levelSets))], assume: judge.Assumptions{Initial: def.Initial, Coverage: def.Coverage, MaxSkew: def.MaxSkew}}
+	def := record.Assumptions{}.Override(s.Header)
+	t := &topic{levels: levelSets[rng.IntN(len(levelSets))], assume: record.Assumptions{Initial: def.Initial, Coverage: def.Coverage, MaxSkew: def.MaxSkew}}
 	if pooled {
 		t.levels = []verdict.Level{verdict.StrongSI, verdict.SSER}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/segment"
@@ -46,7 +45,7 @@ func (sc *scene) draw(seed uint64, l verdict.Level) (*topic, stream.Config) {
 		n += 100
 	}
 	tp := &topic{levels: []verdict.Level{l}, unique: true, longest: 60,
-		assume: judge.Assumptions{Coverage: []record.Coverage{record.CoverageComplete, record.CoveragePartial}[rng.IntN(2)], Initial: record.InitialAbsent}}
+		assume: record.Assumptions{Coverage: []record.Coverage{record.CoverageComplete, record.CoveragePartial}[rng.IntN(2)], Initial: record.InitialAbsent}}
 	if !sc.times {
 		tp.assume.Clock = record.ClockIgnore
 	}

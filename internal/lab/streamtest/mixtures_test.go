@@ -64,7 +64,7 @@ func accusesNobody(seed uint64, tp *topic, y *tally) *wrong {
 	if w := sound(o, whole); w != nil {
 		return w
 	}
-	def := oracle.Options{Initial: tp.assume.Initial, Coverage: tp.assume.Coverage, Clock: tp.assume.Clock, MaxSkew: tp.assume.MaxSkew}
+	def := record.Assumptions{Initial: tp.assume.Initial, Coverage: tp.assume.Coverage, Clock: tp.assume.Clock, MaxSkew: tp.assume.MaxSkew}
 	for _, r := range o.results {
 		// A key that was written may turn out to be a list long after null was read of it; until then that is
 		// nobody's where keys hold 0 at first.

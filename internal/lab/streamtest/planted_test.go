@@ -29,7 +29,7 @@ func (t *topic) names(all map[verdict.Level]verdict.Result) []string {
 	var out []string
 	for _, l := range t.levels {
 		for _, v := range all[l].Violations {
-			ctx := t.assume.Context(record.DefaultDB, t.levels, find)
+			ctx := judge.Context(record.DefaultDB, t.assume, t.levels, find)
 			ctx.Judge, ctx.Find = judge.Evidence, judge.Found
 			a, err := alerts.New(v, ctx)
 			if err != nil {
@@ -49,7 +49,7 @@ func (t *topic) again(tt *testing.T, a alerts.Alert) []string {
 	if err != nil {
 		tt.Fatal(err)
 	}
-	q := judge.Question{DB: a.DB, Levels: t.levels, Assume: judge.Assumptions{}.Override(header)}
+	q := judge.Question{DB: a.DB, Levels: t.levels, Assume: record.Assumptions{}.Override(header)}
 	for _, line := range a.Evidence[1:] {
 		var x record.Transaction
 		if err := codec.Decode(line, &x); err != nil {

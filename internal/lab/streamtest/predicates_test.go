@@ -23,7 +23,7 @@ func predicates(seed uint64, most int) (*topic, map[verdict.Level]verdict.Result
 	txns := tiny.Predicates(rng, most)
 	timed := rng.IntN(2) == 0
 	seqs, ended := map[string]int64{}, map[string]int64{}
-	t := &topic{assume: judge.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}, longest: 1,
+	t := &topic{assume: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}, longest: 1,
 		spaced: rng.IntN(2) == 0}
 	for i := range txns {
 		x := &txns[i]
@@ -56,7 +56,7 @@ func predicates(seed uint64, most int) (*topic, map[verdict.Level]verdict.Result
 	whole := map[verdict.Level]verdict.Result{}
 	var defined map[verdict.Level]bool
 	if most <= 4 {
-		defined = oracle.Check(txns, oracle.FromHeader(t.assume.Header()))
+		defined = oracle.Check(txns, record.Assumptions{}.Override(t.assume.Header()))
 	}
 	for _, r := range h.Results {
 		l, _ := verdict.ParseLevel(r.Level)
@@ -175,7 +175,7 @@ func TestTablesInStreams(t *testing.T) {
 		tp.unique = n%4 < 2 && tiny.Unique(tp.all(), record.InitialAbsent)
 		q := judge.Question{Records: packed.Of(tp.all()), Levels: tp.levels, Assume: tp.assume}
 		if tp.unique {
-			q.Assume.UniqueValues = new(true)
+			q.Assume.UnseenUnique = new(true)
 		}
 		var h report.History
 		if err := judge.Check(q, &h); err != nil {

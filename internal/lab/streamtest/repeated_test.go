@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/stream"
@@ -44,7 +43,7 @@ func TestOverlapLastsAsLongAsReadsWait(t *testing.T) {
 		told, short, segments := 0, uint64(0), uint64(0)
 		for at := 40; at < 80; at++ {
 			tp := &topic{logs: [][]sent{loses(at)}, levels: []verdict.Level{verdict.SSER}, longest: longest,
-				assume: judge.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent}}
+				assume: record.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent}}
 			cfg := tp.config()
 			cfg.Segment, cfg.Overlap, cfg.Longest, cfg.MaxTransaction = 20, 4, most, longest
 			o, err := (&run{topic: tp, cfg: cfg, batch: 1}).play()
@@ -78,7 +77,7 @@ func TestLostUpdatesWhereValuesRepeat(t *testing.T) {
 		told := 0
 		for at := 40; at < 80; at++ {
 			tp := &topic{logs: [][]sent{loses(at)}, levels: []verdict.Level{verdict.SSER}, longest: longest,
-				assume: judge.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent}}
+				assume: record.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent}}
 			cfg := tp.config()
 			cfg.Segment, cfg.Overlap, cfg.MaxTransaction = 3*overlap, overlap, time.Duration(longest)
 			o, err := (&run{topic: tp, cfg: cfg, batch: 1}).play()
@@ -132,7 +131,7 @@ func TestValuesThatTurnOutToRepeat(t *testing.T) {
 			seq[session]++
 		}
 		for _, kill := range []int{0, 50} {
-			tp := &topic{logs: [][]sent{log}, levels: []verdict.Level{verdict.RC, verdict.SI, verdict.SER}, unique: true, longest: 100, assume: judge.Assumptions{Coverage: record.CoveragePartial}}
+			tp := &topic{logs: [][]sent{log}, levels: []verdict.Level{verdict.RC, verdict.SI, verdict.SER}, unique: true, longest: 100, assume: record.Assumptions{Coverage: record.CoveragePartial}}
 			cfg := tp.config()
 			cfg.Every = time.Second // one tick, at the end
 			o, err := (&run{topic: tp, cfg: cfg, batch: 1, kill: kill}).play()

@@ -30,7 +30,7 @@ import (
 // which its records were sent.
 type topic struct {
 	logs   [][]sent
-	assume judge.Assumptions
+	assume record.Assumptions
 	levels []verdict.Level
 	unique bool // no value is written to a key twice
 	shown  bool // that it is not so, at once; until then it is believed
@@ -358,9 +358,9 @@ func (r *run) spill(h *stream.History, rng *rand.Rand) {
 // take makes alerts of what was found.
 func (r *run) take(h *stream.History, out *outcome) {
 	for _, v := range h.Found() {
-		a := r.topic.assume
-		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Initial: a.Initial, Coverage: v.Coverage, Tables: judge.Tables(v.Violation, v.Tables), Repeats: v.Repeats, Clock: a.Clock, Sessions: a.Sessions,
-			MaxSkew: a.MaxSkew, OneKey: h.SingleObjects(), Lookup: v.Find, Judge: judge.Evidence, Find: judge.Found}
+		under := v.Under
+		under.Tables = judge.Tables(v.Violation, under.Tables)
+		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Assumptions: under, OneKey: h.SingleObjects(), Lookup: v.Find, Judge: judge.Evidence, Find: judge.Found}
 		var t told
 		if t.alert, t.err = alerts.New(v.Violation, ctx); t.err != nil {
 			if t.withheld = v.Torn && errors.Is(t.err, alerts.ErrUnproved); t.withheld {
@@ -376,8 +376,10 @@ func (r *run) take(h *stream.History, out *outcome) {
 
 // whole judges the topic in batch: what is not violated there is not violated.
 func (t *topic) whole() map[verdict.Level]verdict.Result {
-	opt := t.assume.Options(t.levels, 0, 0)
-	opt.UnseenUnique = t.unique
+	opt := incremental.Options{Levels: t.levels, Assumptions: t.assume}
+	if !t.unique {
+		opt.UnseenUnique = new(bool)
+	}
 	e := incremental.New(opt)
 	txns := t.all()
 	for i := range txns {
@@ -392,17 +394,14 @@ func (t *topic) whole() map[verdict.Level]verdict.Result {
 
 // config is how a topic is read where nothing is forgotten.
 func (t *topic) config() stream.Config {
-	c := stream.Config{DB: record.DefaultDB, Levels: t.levels, Initial: t.assume.Initial, Coverage: t.assume.Coverage, Tables: t.assume.Tables, Clock: t.assume.Clock,
-		Sessions: t.assume.Sessions, MaxSkew: time.Duration(t.assume.MaxSkew), MaxTransaction: time.Duration(t.longest), UniqueValues: t.unique || t.shown,
+	c := stream.Config{DB: record.DefaultDB, Levels: t.levels, Assumptions: t.assume, MaxTransaction: time.Duration(t.longest), UniqueValues: t.unique || t.shown,
 		Every: 5, Segment: math.MaxInt32}
 	c.Order.Lateness = time.Duration(t.lateness)
-	c.Predicates = func(records *packed.Records, levels []verdict.Level, under stream.Violation, unasked predicate.Unasked) ([]verdict.Result, func(int) stream.Find, stream.Found) {
-		assume := t.assume
-		assume.Coverage, assume.Tables = under.Coverage, under.Tables
-		if under.Repeats {
-			assume.UniqueValues = new(bool)
+	c.Predicates = func(records *packed.Records, levels []verdict.Level, under record.Assumptions, unasked predicate.Unasked) ([]verdict.Result, func(int) stream.Find, stream.Found) {
+		if !under.UnseenRepeat() {
+			under.UnseenUnique = nil
 		}
-		return judge.Question{Records: records, Levels: levels, Assume: assume, Unasked: unasked}.Part()
+		return judge.Question{Records: records, Levels: levels, Assume: under, Unasked: unasked}.Part()
 	}
 	if t.spaced {
 		c.Spacing = 1 << 20

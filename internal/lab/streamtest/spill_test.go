@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -80,7 +79,7 @@ func TestPlantedAnomaliesWhereverKeysAre(t *testing.T) {
 					t.Fatal(err)
 				}
 				tp := &topic{levels: []verdict.Level{verdict.RC, verdict.CC, verdict.SI, verdict.SER}, unique: true, lateness: int64(500 * time.Microsecond),
-					assume: judge.Assumptions{Coverage: []record.Coverage{record.CoverageComplete, record.CoveragePartial}[rng.IntN(2)]}}
+					assume: record.Assumptions{Coverage: []record.Coverage{record.CoverageComplete, record.CoveragePartial}[rng.IntN(2)]}}
 				txns := slices.Collect(g.Transactions())
 				for _, x := range txns {
 					tp.longest = max(tp.longest, x.End-x.Start)
@@ -107,7 +106,7 @@ func TestKeysInMemoryAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := stream.Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete, Every: 100 * time.Microsecond, Segment: segment,
+	cfg := stream.Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoverageComplete}, Every: 100 * time.Microsecond, Segment: segment,
 		Overlap: overlap, UniqueValues: true, MaxSeeds: 10, MaxKeys: 50}
 	h := stream.New(cfg)
 	disk := map[string][]byte{}

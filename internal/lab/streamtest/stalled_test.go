@@ -22,8 +22,7 @@ import (
 func TestStalledPartitionsAccuseNobody(t *testing.T) {
 	const base, tenth = int64(1_700_000_000_000_000_000), int64(100 * time.Millisecond)
 	for _, longest := range []time.Duration{time.Second, 5 * time.Second, 8 * time.Second, time.Minute} {
-		h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
-			MaxSkew: 5 * time.Millisecond, MaxTransaction: longest, UniqueValues: true, Every: 250 * time.Millisecond,
+		h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, MaxSkew: int64(5 * time.Millisecond)}, MaxTransaction: longest, UniqueValues: true, Every: 250 * time.Millisecond,
 			Order: order.Options{Lateness: 500 * time.Millisecond, IdleAfter: 10 * time.Second}})
 		number, next, aborted := uint64(0), [2]int{}, 0
 		give := func(now int64, partition int, records ...sent) {
@@ -79,8 +78,7 @@ func TestWritersThatWereAwayAreWaitedFor(t *testing.T) {
 		one     bool
 	}{{longest: time.Second}, {longest: 5 * time.Second}, {longest: time.Minute}, {longest: time.Minute, one: true}} {
 		for _, unordered := range []bool{false, true} {
-			h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
-				MaxSkew: 5 * time.Millisecond, MaxTransaction: tc.longest, UniqueValues: true, Every: 250 * time.Millisecond,
+			h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, MaxSkew: int64(5 * time.Millisecond)}, MaxTransaction: tc.longest, UniqueValues: true, Every: 250 * time.Millisecond,
 				Order: order.Options{Lateness: 500 * time.Millisecond, IdleAfter: 10 * time.Second}})
 			number, next, found := uint64(0), [2]int{}, 0
 			take := func(e *stream.Entry) {
@@ -157,8 +155,7 @@ func TestAwayAgainBeforeWritersHaveCaughtUp(t *testing.T) {
 		{time.Second, 450, true}, {8 * time.Second, 450, true}, // it was never idle
 		{time.Second, 600, false}, {7500 * time.Millisecond, 600, false}, {9 * time.Second, 600, false}, {time.Minute, 600, true},
 	} {
-		h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete,
-			MaxSkew: 5 * time.Millisecond, MaxTransaction: tc.longest, UniqueValues: true, Every: 250 * time.Millisecond,
+		h := stream.New(stream.Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete, MaxSkew: int64(5 * time.Millisecond)}, MaxTransaction: tc.longest, UniqueValues: true, Every: 250 * time.Millisecond,
 			Order: order.Options{Lateness: 500 * time.Millisecond, IdleAfter: 10 * time.Second}})
 		number, next, aborted := uint64(0), [2]int{}, 0
 		did := func(session, key string, kind record.OpKind, i, at int64) sent {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -101,7 +100,7 @@ func register(seed uint64) *topic {
 	}
 	others := []verdict.Level{verdict.SSER, verdict.SER, verdict.SI, verdict.StrongSI, verdict.PC, verdict.RC}
 	return &topic{logs: publish(rng, txns, 1+rng.IntN(2), 10), longest: 6 * tick, lateness: 11, levels: []verdict.Level{verdict.LIN, others[rng.IntN(len(others))]},
-		assume: judge.Assumptions{Initial: initial, MaxSkew: tick * rng.Int64N(4)}}
+		assume: record.Assumptions{Initial: initial, MaxSkew: tick * rng.Int64N(4)}}
 }
 
 // together says at which of its levels a topic is judged otherwise than at that alone.
@@ -118,8 +117,10 @@ func (t *topic) together(seed uint64, y *tally) *wrong {
 		return o, err
 	}
 	judged := func(levels ...verdict.Level) (*outcome, error) {
-		opt := t.assume.Options(levels, 0, 0)
-		opt.UnseenUnique = t.unique
+		opt := incremental.Options{Levels: levels, Assumptions: t.assume}
+		if !t.unique {
+			opt.UnseenUnique = new(bool)
+		}
 		e := incremental.New(opt)
 		for _, x := range t.all() {
 			e.Step(&x, 0)

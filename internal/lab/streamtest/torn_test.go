@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
@@ -36,7 +35,7 @@ s3 T8: w(y,4) append(x,5)
 		log[i] = sent{x, int64(i) + 1}
 	}
 	tp := &topic{logs: [][]sent{log}, levels: []verdict.Level{verdict.SER}, unique: true, longest: 9,
-		assume: judge.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}}
+		assume: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}}
 	whole := tp.whole()
 	for _, tc := range []struct {
 		segment, overlap int

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -279,7 +278,7 @@ func TestPlantedAnomaliesAreFoundAcrossCuts(t *testing.T) {
 						groups[id] = i + 1
 					}
 				}
-				tp.assume = judge.Assumptions{Coverage: []record.Coverage{record.CoverageComplete, record.CoveragePartial}[rng.IntN(2)]}
+				tp.assume = record.Assumptions{Coverage: []record.Coverage{record.CoverageComplete, record.CoveragePartial}[rng.IntN(2)]}
 				if name == "thin-air-read" {
 					// Whether a value has come out of thin air is known after longer than a segment
 					// lasts. If initial values are any, the read of another one is forgotten then,

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
@@ -30,7 +29,7 @@ s3 T3: append(y,1) r(x,null) append(x,5) @0-13
 	}
 	for _, levels := range [][]verdict.Level{{verdict.StrongSI, verdict.G1}, {verdict.SER, verdict.G1}, {verdict.SSER, verdict.RC}} {
 		tp := &topic{logs: [][]sent{log}, levels: levels, unique: true, longest: 15,
-			assume: judge.Assumptions{Coverage: record.CoverageComplete, MaxSkew: 4}}
+			assume: record.Assumptions{Coverage: record.CoverageComplete, MaxSkew: 4}}
 		r := run{topic: tp, cfg: tp.config(), batch: 1}
 		o, err := r.play()
 		if err != nil {

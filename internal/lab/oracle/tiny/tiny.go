@@ -8,7 +8,7 @@
 //	for seed := range uint64(10000) {
 //		rng := rand.New(rand.NewPCG(seed, 0))
 //		s := tiny.Random(rng, tiny.Config{Times: true, Mutations: 2})
-//		want := oracle.Check(s.Txns, oracle.FromHeader(s.Header))
+//		want := oracle.Check(s.Txns, record.Assumptions{}.Override(s.Header))
 //		// … compare; on a difference print seed and script.Format(s)
 //	}
 package tiny

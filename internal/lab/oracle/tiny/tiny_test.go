@@ -20,7 +20,7 @@ func TestUnmutatedIsValid(t *testing.T) {
 	kinds := map[verdict.Level]int{}
 	for seed := range uint64(6000) {
 		s := draw(seed, tiny.Config{Txns: 6, Times: true, Appends: seed%5 == 0, Updates: 20, Duplicates: seed%2 == 0, Aborted: true, Unknown: seed%3 == 0, Partial: seed%2 == 1})
-		opt := oracle.FromHeader(s.Header)
+		opt := record.Assumptions{}.Override(s.Header)
 		// A duplicate of the initial value is no candidate when that is unknown.
 		if opt.Initial == record.InitialAny && seed%2 == 0 {
 			continue
