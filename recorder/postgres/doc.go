@@ -21,6 +21,11 @@
 // others hold, so that what a statement does not say needs not be known. A database that keeps a level for rows keeps
 // it for their columns. A deleted row is null in all columns; SQL's NULL is another value.
 //
+// A row that is made while another transaction, which ends before, deletes the one of the same key, is another row.
+// Below SERIALIZABLE PostgreSQL lets both commit, as it compares rows and not keys, and who makes the row may see both.
+// So what is written to such a row is recorded as a transaction of its own, "anew", that commits with the one that
+// wrote it, and of what that one reads there nothing is recorded.
+//
 // # What is not known is never guessed
 //
 // A read is recorded if it is certain which item it was of, and a write if its item and value are, from what the

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"hash/crc32"
 	"slices"
 	"sync"
 
@@ -26,18 +27,71 @@ type item struct {
 // columnName is a column of a table; without a name all of them.
 type columnName struct{ table, column string }
 
-// itemsMax is how many items are kept apart. Of more nothing is recorded.
+// itemsMax is how many items are kept apart, for good. Of more nothing is recorded.
 const itemsMax = 1_000_000
 
 // items are all of a Capture that is complete.
 type items struct {
 	mu    sync.Mutex
 	of    map[string]item
-	full  bool // some item had no room: none that is not in of is unseen for certain
 	lossy map[columnName]bool
 	all   bool // all are lossy
 	// loose counts the statements under way, by label, that write rows which only their answer tells.
 	loose map[string]int
+	// deleted says of rows, some of which share a place, how many statements that delete them are not over, and when the
+	// last one was.
+	deleted [1 << 12]struct {
+		under int
+		last  int64
+	}
+}
+
+// placeOf is where a row, or if it is empty the rows of a table that only the answer tells, stand in items.deleted.
+func (c *Connection) placeOf(t *table, row string) int {
+	c.name = append(append(append(c.name[:0], t.label...), ':'), row...)
+	return int(crc32.ChecksumIEEE(c.name) % uint32(len(c.capture.items.deleted)))
+}
+
+// deletes takes a statement that is to delete what has this place. It is over when all that was sent is answered.
+func (c *Connection) deletes(place int) {
+	c.deleting = append(c.deleting, place)
+	s := &c.capture.items
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deleted[place].under++
+}
+
+// deleted says that the connection's deletions are over.
+func (c *Connection) deleted() {
+	if len(c.deleting) == 0 {
+		return
+	}
+	s := &c.capture.items
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := c.capture.rec.Now()
+	for _, place := range c.deleting {
+		s.deleted[place].under--
+		s.deleted[place].last = now
+	}
+	c.deleting = c.deleting[:0]
+}
+
+// isAnew tells whether a row that was inserted may have been deleted by another transaction since this one began.
+func (c *Connection) isAnew(t *table, row string) bool {
+	s, began := &c.capture.items, c.current().start
+	places := [...]int{c.placeOf(t, row), c.placeOf(t, "")}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(places[:], func(place int) bool {
+		others := s.deleted[place].under
+		for _, mine := range c.deleting {
+			if mine == place {
+				others--
+			}
+		}
+		return others > 0 || s.deleted[place].last > began
+	})
 }
 
 // isLossy tells whether no more is recorded of an item, which stands so; s.mu is held.
@@ -59,7 +113,7 @@ func (s *items) named(name []byte) (it item, key string, there bool) {
 func (s *items) write(name []byte, t *table, column int, c *Connection) (key string, opens, isLossy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	it, key, _ := s.named(name)
+	it, key, there := s.named(name)
 	switch {
 	case s.isLossy(it, t, column):
 		return key, false, true
@@ -68,10 +122,7 @@ func (s *items) write(name []byte, t *table, column int, c *Connection) (key str
 	case it.standing == opened: // by another: which of them found what was there before is not known
 		s.of[key] = item{name: key, standing: lossy}
 		return key, false, true
-	case len(s.of) >= itemsMax:
-		s.full = true
-		return key, false, true
-	case s.full:
+	case !there && len(s.of) >= itemsMax:
 		return key, false, true
 	case s.loose[t.label] > 0: // that may have written it before
 		s.of[key] = item{name: key, standing: lossy}
@@ -85,11 +136,9 @@ func (s *items) write(name []byte, t *table, column int, c *Connection) (key str
 func (s *items) lose(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, there := s.of[key]; !there && len(s.of) >= itemsMax {
-		s.full = true
-		return
+	if _, there := s.of[key]; there || len(s.of) < itemsMax {
+		s.of[key] = item{name: key, standing: lossy}
 	}
-	s.of[key] = item{name: key, standing: lossy}
 }
 
 // loseTable makes all of a table lossy, or a column of it.
@@ -107,7 +156,7 @@ func (s *items) loseAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = true
-	s.of, s.full = map[string]item{}, true
+	s.of = map[string]item{}
 }
 
 // read says that an item was read to hold v, by a connection or as what it held before the connection wrote it. held:
@@ -122,10 +171,7 @@ func (s *items) read(name []byte, t *table, column int, c *Connection, before bo
 		return key, false
 	case it.standing == known:
 		return key, true
-	case !there && (s.full || s.loose[t.label] > 0):
-		return key, false
-	case !there && len(s.of) >= itemsMax:
-		s.full = true
+	case it.standing == unseen && s.loose[t.label] > 0, !there && len(s.of) >= itemsMax:
 		return key, false
 	case it.standing == opened && (it.owner != c || !before):
 		return key, false
@@ -154,11 +200,11 @@ func (s *items) close(key string, c *Connection, undone bool) {
 	if s.of[key] != (item{key, opened, c}) {
 		return
 	}
-	if undone && !s.full {
-		delete(s.of, key)
-		return
+	it := item{name: key, standing: lossy}
+	if undone {
+		it.standing = unseen
 	}
-	s.of[key] = item{name: key, standing: lossy}
+	s.of[key] = it
 }
 
 // await counts the statements under way that write rows of a table which are not known yet.

@@ -26,6 +26,7 @@ type Connection struct {
 	client, server framer
 	application    string
 	session, first *recorder.Session // first: of what its items held before all that is recorded
+	anew           *recorder.Session // of rows that it made anew
 	ignored        bool              // nothing is recorded
 	strange        bool              // strings are not those of the standard
 	isUTF8         bool
@@ -68,7 +69,8 @@ type Connection struct {
 	// committed. opened are those that it was the first to write.
 	unresolved map[string]*sql.Plan
 	opened     []string
-	defines    bool // the transaction changes which tables there are
+	deleting   []int // places in items.deleted
+	defines    bool  // the transaction changes which tables there are
 
 	// Of the transactions under way, if they write items: what others may have seen, and what of their records is to go
 	// out when all of them have ended, and what these did.
@@ -86,6 +88,7 @@ type own struct {
 	isDelta bool
 	at      int       // where in its operations what was there, and what it wrote, have their places
 	plan    *sql.Plan // of the statement
+	isAnew  bool      // another row may be seen under the same key
 }
 
 // txn is a transaction in work.
@@ -97,6 +100,7 @@ type txn struct {
 	own    map[string]own // by item
 	saves  []save
 	undo   []undo // while there is a savepoint
+	anew   []int  // those of ops that write rows made anew
 	isLost bool   // what it wrote is not known
 }
 
@@ -202,6 +206,7 @@ func (c *Connection) begin() {
 	n := strconv.FormatInt(c.capture.connections.Add(1), 10)
 	prefix := c.capture.options.Prefix + cmp.Or(strings.ToValidUTF8(c.application, ""), "client") + "/" + n
 	c.session, c.first = c.capture.rec.Session(prefix), c.capture.rec.Session(prefix+"/initial")
+	c.anew = c.capture.rec.Session(prefix + "/anew")
 }
 
 // value is what a column is given or compared with.
@@ -391,6 +396,9 @@ func (c *Connection) effects(r *run, t *table) {
 		}
 		if r.isLoose {
 			r.rows = nil
+		}
+		if p.Verb == sql.Delete {
+			c.deletes(c.placeOf(t, first(r.rows)))
 		}
 		for _, a := range p.Sets {
 			at := t.column(a.Column)
@@ -737,7 +745,9 @@ func (c *Connection) see(t *table, row string, column int, v record.Value) {
 	x := c.current()
 	name := c.item(t, row, column)
 	mine, isMine := x.own[string(name)]
-	if isMine && !mine.isKnown {
+	if mine.isAnew {
+		return
+	} else if isMine && !mine.isKnown {
 		c.learn(t, string(name), column, v)
 	} else if len(x.ops) < readsMax {
 		if key, held := c.holds(t, name, column, v, !isMine); held {
@@ -1098,6 +1108,10 @@ func (c *Connection) others(r *run, t *table, back returned) {
 func (c *Connection) write(r *run, t *table, e effect, back *returned) {
 	x, key := c.current(), e.item
 	before, isMine := x.own[key]
+	isAnew := before.isAnew || r.plan.Verb == sql.Insert && c.isAnew(t, e.row)
+	if isAnew {
+		x.anew = append(x.anew, len(x.ops)+1)
+	}
 	if v, ok := back.of(e.column); ok {
 		if r.plan.Verb == sql.Delete { // what it held
 			c.see(t, e.row, e.column, v)
@@ -1107,7 +1121,7 @@ func (c *Connection) write(r *run, t *table, e effect, back *returned) {
 		} else {
 			e.value, e.isKnown = v, !e.isDelta
 			if e.isDelta { // learned at once
-				x.set(key, own{isDelta: !isMine, delta: e.delta, at: len(x.ops), plan: r.plan})
+				x.set(key, own{isDelta: !isMine, delta: e.delta, at: len(x.ops), plan: r.plan, isAnew: isAnew})
 				x.ops = append(x.ops, record.Op{}, record.Op{})
 				c.learn(t, key, e.column, v)
 				return
@@ -1121,7 +1135,7 @@ func (c *Connection) write(r *run, t *table, e effect, back *returned) {
 		x.isLost = true
 		return
 	}
-	o := own{at: len(x.ops), plan: r.plan}
+	o := own{at: len(x.ops), plan: r.plan, isAnew: isAnew}
 	switch {
 	case e.isKnown:
 		o.value, o.isKnown = e.value, true
@@ -1149,6 +1163,9 @@ func (c *Connection) end(status record.Status) {
 		return
 	}
 	c.capture.ended(status)
+	if status == record.Unknown {
+		c.deleting = nil // it may be deleted at any time
+	}
 	isOver := status == record.Aborted && len(c.queue) <= 1 // and nothing else is under way
 	for _, key := range c.opened {
 		c.capture.items.close(key, c, isOver)
@@ -1167,7 +1184,20 @@ func (c *Connection) end(status record.Status) {
 			c.asked = slices.Clone(x.asked)
 			c.joined = strings.Join(c.asked, "; ")
 		}
-		c.goes(c.session.Record(x.start, status, x.xid, c.joined, x.ops...))
+		var anew []record.Op
+		for _, i := range x.anew {
+			if x.ops[i].Key != "" {
+				anew = append(anew, x.ops[i])
+				x.ops[i].Key = ""
+			}
+		}
+		did, out := c.session.Record(x.start, status, x.xid, c.joined, x.ops...)
+		if len(anew) > 0 {
+			made, first := c.anew.Record(x.start, status, "", c.joined, anew...)
+			rest := out
+			did, out = append(made, did...), func() { first(); rest() }
+		}
+		c.goes(did, out)
 	}
 	if cap(x.ops) <= keptMax { // its room is for the next one
 		clear(x.own)
@@ -1197,8 +1227,11 @@ func (c *Connection) settle(status byte) {
 	if len(c.queue) == 0 {
 		c.committing = false
 	}
-	if len(c.queue) == 0 && status == 'I' && (c.entry != nil || c.out != nil) {
-		c.goes(nil, func() {})
+	if len(c.queue) == 0 && status == 'I' {
+		c.deleted()
+		if c.entry != nil || c.out != nil {
+			c.goes(nil, func() {})
+		}
 	}
 	if status == 'I' && c.defines {
 		c.defines = false
@@ -1231,6 +1264,7 @@ func (c *Connection) leave() {
 	case len(c.queue) == 0 || !c.committing: // the server gives up what was not committed
 		c.queue = nil
 		c.end(record.Aborted)
+		c.deleted()
 	case len(under) == 0 && c.txn == nil: // nothing was written
 	case len(under) == 0:
 		c.end(record.Unknown)
