@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"time"
+
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -22,6 +24,7 @@ type Batch struct {
 	Midst    bool         // the first of a partition that is read from its middle on (source.Batch.Midst)
 	CaughtUp bool         // nothing more was there to read
 	Lag      int64        // how many messages are known to be behind Next
+	Asked    time.Time    // when the source was asked (source.Batch.Asked); Unmarshal leaves it zero
 	Bytes    int64        // of the messages
 
 	// Block are the records, in the order of the messages that they came from, or

@@ -50,7 +50,7 @@ func newWorker(opts *Options) *worker {
 func (w *worker) decode(j *job) {
 	in := &j.in
 	b := &Batch{Partition: in.Partition, First: in.Next, Next: in.Next, Resume: in.Next, Identity: in.Identity,
-		Gaps: in.Gaps, Midst: in.Midst, CaughtUp: in.CaughtUp, Lag: in.Lag}
+		Gaps: in.Gaps, Midst: in.Midst, CaughtUp: in.CaughtUp, Lag: in.Lag, Asked: in.Asked}
 	j.out = b
 	if n := len(in.Messages); n > 0 {
 		b.First = max(in.Messages[0].Pos.Offset, j.seen)

@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	"time"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -50,6 +51,8 @@ type Batch struct {
 	CaughtUp bool
 	// Lag is the number of records known to be behind Next.
 	Lag int64
+	// Asked is when the input was asked, or earlier: CaughtUp and Lag say how things were since. Zero: they say nothing.
+	Asked time.Time
 	// Identity tells the input that Next belongs to from another of the same
 	// name: a topic that was created anew, a log file that was rotated. It is to be
 	// stored with Next. 0 means that there is nothing to tell by.

@@ -221,6 +221,9 @@
 // A partition that goes away again while it is Returned has shown nothing since it first went: it holds back the watermark
 // until it has been idle since that is over, and ticks until it is given up.
 //
+// Where more than MaxBuffered waits for partitions that are Returned, the watermark goes on as ever, and only ticks
+// wait on: what comes behind is Passed, which is no loss, but levels with real time know less.
+//
 // Time in which nobody read, as the process was stopped, does not count: from one
 // Advance to the next at most a second passes, or four ticks.
 //

@@ -29,6 +29,7 @@ type Order struct {
 	flushed   bool
 	returned  bool // what is read is Returned
 	stands    bool // watermark and mark stay where they are, as a partition is Returned
+	overran   bool // more waited than may, so that only ticks wait for what is Returned
 	// dirty: the watermark may be behind what the partitions allow.
 	dirty     bool
 	watermark int64
@@ -185,10 +186,12 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	it.flags |= ofStatus(h.Status)
 	own := true // key is the record's own time, so it can be late
 	trusted := h.HasTimes && h.End <= endMost && !(broker && o.aheadOf(h.End, arrival))
-	limit, shown, place := sub(p.greatest, o.delay), p.bound(o.delay), p.place // as they were before this record
+	limit, shown, place := sub(p.greatest, o.delay), o.bound(p), p.place // as they were before this record
 	if p.returned {
 		// Nothing that has to be behind it has been handed out, whatever its partition shows.
-		limit, place = none, min(place, o.mark)
+		if limit, place = none, min(place, o.mark); o.overran {
+			place = min(place, sub(o.mark, 1)) // else it waits until more comes
+		}
 		if h.HasTimes && sub(h.Start, int64(o.opt.MaxSkew)) > sub(o.ticks.told, o.patience.deadline) {
 			shown = none // whoever can have read from it is not due yet
 		}
@@ -303,6 +306,7 @@ func (o *Order) enqueue(s *session, h *record.Head, it item) {
 	}
 	o.held++
 	o.more += int(it.more)
+	o.dirty = o.dirty || o.stands && o.full()
 	o.patience.enter(it.came)
 	if it.flags&isOnTrial != 0 {
 		o.tries(&o.partitions[it.partition], probe{session: s.name, own: true, item: i, end: it.key})
@@ -321,7 +325,7 @@ func (o *Order) Next() (Release, bool) {
 		return Release{}, false
 	}
 	if h := &o.heads[0]; !o.due(h) {
-		if o.opt.MaxBuffered <= 0 || o.held+o.more <= o.opt.MaxBuffered {
+		if !o.full() {
 			o.blocked = math.MaxInt64
 			if h.key < o.mark {
 				o.blocked = h.key
@@ -336,6 +340,9 @@ func (o *Order) Next() (Release, bool) {
 	o.counts.Released++
 	return o.pop(), true
 }
+
+// full tells whether more waits than may.
+func (o *Order) full() bool { return o.opt.MaxBuffered > 0 && o.held+o.more > o.opt.MaxBuffered }
 
 // due tells whether the first head may leave. One that stands behind a hole in
 // its session waits for the watermark, and a little longer: what fills the hole ended before it, by a

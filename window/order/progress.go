@@ -50,11 +50,11 @@ type partition struct {
 }
 
 // bound is the least end that may still arrive in the partition.
-func (p *partition) bound(delay int64) int64 {
-	if p.returned {
+func (o *Order) bound(p *partition) int64 {
+	if o.holds(p) {
 		return p.caughtUp
 	}
-	return max(sub(max(p.greatest, p.observed), delay), p.caughtUp)
+	return max(sub(max(p.greatest, p.observed), o.delay), p.caughtUp)
 }
 
 // unheard is a partition of which nothing is known.
@@ -220,10 +220,9 @@ func (o *Order) hear(p *partition) {
 		return
 	}
 	if p.returned != o.returned {
-		p.caughtAt = none
-	}
-	if o.returned {
-		p.caughtUp = p.bound(o.delay)
+		if p.caughtAt = none; o.returned {
+			p.caughtUp = o.bound(p)
+		}
 	}
 	p.heard, p.returned, o.dirty = true, o.returned, true
 }
@@ -285,14 +284,19 @@ func (o *Order) idle(p *partition) bool {
 	return o.opt.IdleAfter > 0 && o.hasNow && !p.heard && o.silent(p) > int64(o.opt.IdleAfter)
 }
 
-// holds tells whether a partition that is waited for is Returned.
-func (o *Order) holds() bool {
+// holds tells whether p is Returned and waited for.
+func (o *Order) holds(p *partition) bool { return p.returned && !o.overran }
+
+// stand finds out whether watermark and mark stay where they are, as a partition is Returned. Where more waits than may
+// they go on by what partitions show, until none is: only ticks wait on (proved), and what comes behind is Passed.
+func (o *Order) stand() {
+	o.stands = false
 	for i := range o.partitions {
-		if p := &o.partitions[i]; p.returned && !o.idle(p) {
-			return true
-		}
+		p := &o.partitions[i]
+		o.stands = o.stands || p.returned && !o.idle(p) && !o.flushed
 	}
-	return false
+	o.overran = o.stands && o.patience.wait > 0 && (o.overran || o.full())
+	o.stands = o.stands && !o.overran
 }
 
 // settle moves the watermark and the mark to where the partitions allow. O(1) when nothing
@@ -302,7 +306,7 @@ func (o *Order) settle() {
 		return
 	}
 	o.dirty = false
-	if o.stands = !o.flushed && o.holds(); o.stands {
+	if o.stand(); o.stands {
 		return
 	}
 	o.quiet = math.MaxInt64
@@ -312,7 +316,7 @@ func (o *Order) settle() {
 		if !p.known || o.idle(p) {
 			continue // skipped, see below
 		}
-		b := p.bound(o.delay)
+		b := o.bound(p)
 		least, mark = min(least, b), min(mark, max(b, p.place))
 		if !o.moved && p.caughtAt != none && p.caughtAt >= o.reachedAt {
 			b = max(b, sub(add(o.greatest, sub(p.caughtAt, o.reachedAt)), o.delay))
@@ -328,7 +332,7 @@ func (o *Order) settle() {
 		p := &o.partitions[i]
 		switch {
 		case !p.known:
-		case p.bound(o.delay) >= o.watermark:
+		case !p.returned && o.bound(p) >= o.watermark:
 			p.skipped = false // a stall that follows is another one
 		case !p.skipped && o.givesUp(p):
 			p.skipped = true
@@ -349,7 +353,7 @@ func (o *Order) givesUp(p *partition) bool {
 		return true
 	}
 	return sub(o.silent(p), int64(o.opt.IdleAfter)) > int64(o.opt.MaxTransaction) &&
-		sub(o.watermark, p.bound(o.delay)) > int64(o.opt.MaxTransaction)
+		sub(o.watermark, o.bound(p)) > int64(o.opt.MaxTransaction)
 }
 
 // Watermark is the least end that may still arrive, in nanoseconds of the
@@ -388,7 +392,7 @@ func (o *Order) Unread() (from int64, ok bool) {
 	from = math.MaxInt64
 	for i := range o.partitions {
 		if p := &o.partitions[i]; p.skipped {
-			from, ok = min(from, p.bound(o.delay)), true
+			from, ok = min(from, o.bound(p)), true
 		}
 	}
 	return from, ok

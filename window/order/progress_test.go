@@ -210,7 +210,7 @@ func (o *Order) holding() (partition int, ok bool) {
 	partition = -1
 	for i := range o.partitions {
 		p := &o.partitions[i]
-		if p.known && !o.idle(p) && (partition < 0 || p.bound(o.delay) < o.partitions[partition].bound(o.delay)) {
+		if p.known && !o.idle(p) && (partition < 0 || o.bound(p) < o.bound(&o.partitions[partition])) {
 			partition = i
 		}
 	}

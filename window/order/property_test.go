@@ -270,11 +270,13 @@ func TestNothingIsLost(t *testing.T) {
 		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
 			now += rapid.Int64Range(0, 20).Draw(t, "passes")
 			p := rapid.IntRange(0, 2).Draw(t, "partition")
-			switch rapid.IntRange(0, 5).Draw(t, "step") {
+			switch rapid.IntRange(0, 6).Draw(t, "step") {
 			case 0:
 				o.CaughtUp(p, now)
 			case 1:
 				o.Advance(now)
+			case 2:
+				o.Returned(rapid.Bool().Draw(t, "returned"))
 			default:
 				start := now + rapid.Int64Range(-200, 200).Draw(t, "start")
 				x := txn(fmt.Sprintf("p%d-%d", p, rapid.IntRange(0, 2).Draw(t, "session")), rapid.Int64Range(0, 30).Draw(t, "seq"),

@@ -120,7 +120,7 @@ func (o *Order) Remember(ref uint64, h *record.Head) {
 }
 
 func (o *Order) scalars(c *coder) {
-	c.Flags(&o.hasNow, &o.moved, &o.flushed, &o.forgot.any, &o.ticks.pending, &o.ticks.silent, &o.returned)
+	c.Flags(&o.hasNow, &o.moved, &o.flushed, &o.forgot.any, &o.ticks.pending, &o.ticks.silent, &o.returned, &o.overran)
 	c.Ints(&o.now, &o.patience.now, &o.patience.raw, &o.reachedAt)
 	c.times(&o.watermark, &o.mark, &o.blocked)
 	c.Uints(&o.next)

@@ -83,3 +83,61 @@ func TestPausedReader(t *testing.T) {
 		}
 	}
 }
+
+// A partition was away for four seconds, and two write to it: one is back at once, the other one three seconds later. More
+// is read meanwhile than may wait: it is handed out, nothing of it is late, and nothing is concluded from absence since the
+// partition went until nothing is Returned any more.
+func TestTooMuchReturned(t *testing.T) {
+	const s, ms = int64(time.Second), int64(time.Millisecond)
+	base := 1_700_000_000 * s
+	o := newRig(Options{Partitions: []int{0}, Lateness: 500 * time.Millisecond, MaxSkew: 5 * time.Millisecond, MaxTransaction: 2 * time.Second,
+		IdleAfter: 10 * time.Second, Every: 250 * time.Millisecond, MaxBuffered: 50})
+	seqs, out, told := map[string]int64{}, 0, int64(0)
+	work := func() {
+		for {
+			for r, ok := o.Next(); ok; r, ok = o.Next() {
+				out++
+				if told = max(told, r.TickAt); r.Late && !r.Passed {
+					t.Errorf("%s is late", r.Txn.ID)
+				}
+			}
+			at, due := o.Tick()
+			if !due {
+				return
+			}
+			told = max(told, at)
+		}
+	}
+	at := func(tenth int64) int64 { return base + tenth*s/10 }
+	write := func(session string, from, to int64) {
+		for i := from; i < to; i++ {
+			seqs[session]++
+			o.Reading(at(to))
+			o.Add(0, txn(session, seqs[session], at(i)-ms, at(i)), 0)
+		}
+		o.Advance(at(to))
+		work()
+	}
+	for i := range int64(10) {
+		write("a", i, i+1)
+		write("b", i, i+1)
+	}
+	o.Returned(true)
+	write("a", 10, 80)
+	write("b", 10, 80)
+	for i := int64(80); i < 130; i++ {
+		write("a", i, i+1)
+		write("b", i, i+1)
+	}
+	if due := at(10) + 2*s + 5*ms; out < 200 || told > due {
+		t.Errorf("%d are handed out, and a tick says %v, %v after the first reader of what was still to come was due", out, told, time.Duration(told-due))
+	}
+	o.Returned(false)
+	for i := int64(130); i < 140; i++ {
+		write("a", i, i+1)
+		write("b", i, i+1)
+	}
+	if n := o.Counts(); told < at(125) || n.Forced+n.Skipped > 0 {
+		t.Errorf("ticks go on to %v only, %+v", time.Duration(told-base), n)
+	}
+}

@@ -499,10 +499,6 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	if err != nil {
 		return err
 	}
-	window, err := a.windowOf("", a.cfg.Coverage, false)
-	if err != nil {
-		return err
-	}
 	// What is durable must not depend on ctx: a graceful stop commits.
 	group, working := errgroup.WithContext(context.WithoutCancel(ctx))
 	going, halt := context.WithCancel(working)
@@ -518,7 +514,6 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		a.log.Info().Msg("stopping") // whatever anybody is busy with
 	})()
 	a.contact.every = a.cfg.Solver.Every
-	a.contact.waitMax = window.Order.MaxBuffered / 3 // a run before may have read as much
 	a.contact.alone = a.untilEnd || a.cfg.Source.File != nil
 	in := &ingest{
 		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, contact: &a.contact, config: config,
@@ -694,7 +689,7 @@ func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options 
 // first of an outage, in /readyz the latest as long as it lasts.
 func (a *App) retrying(err error) {
 	a.metrics.retries.Inc()
-	a.contact.fails(err)
+	a.contact.fails(err, time.Now())
 	level := zerolog.DebugLevel
 	if a.ready.wait(whoSource, err.Error()) {
 		level = zerolog.WarnLevel

@@ -1,11 +1,11 @@
 package app
 
 import (
-	"cmp"
 	"errors"
 	"sync"
 	"time"
 
+	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
@@ -13,27 +13,28 @@ import (
 // reached it either, and try again ever more rarely. It has no clock. Any goroutine may say that
 // it fails, and works; all else is one's.
 type contact struct {
-	every   time.Duration // something happens at least so often, unless the process is stopped
-	waitMax int           // so much may wait until those who write have caught up; more is not read
+	every time.Duration // something happens at least so often, unless the process is stopped
 	// alone: nobody is waited for. Where an input ends is known from its beginning, and into a file they can write.
 	alone bool
 
 	mu     sync.Mutex
 	parts  map[int]*part // the source's, by partition; wholeSource is what is of none
-	since  time.Time     // then, somebody listens
 	rested time.Time     // when what happened last had been done
 	until  time.Time     // those who write may not have caught up
 	told   bool          // that they are waited for
-	waits  int           // how much does, as order.Options.MaxBuffered counts
 }
 
 // part is what is known of a part of the source. It works again when all do that failed, not when another one does.
 type part struct {
-	fails bool
-	heard time.Time // last; zero: not since somebody listens
-	// out is when it was heard of last before it failed; zero: it did not since those who write have caught up. Who failed to
-	// write then has tried ever since, though it may have worked in between.
+	failed time.Time // when it did last; zero: it works
+	heard  time.Time // last
+	// out is when it was heard of last before it failed; zero: it did not since those who write have caught up. Who failed
+	// to write then has tried ever since, though it may have worked in between.
 	out time.Time
+	// read: all that was there then was read. goal is the offset up to which that is to be so next, of what was there at
+	// asked.
+	read, asked time.Time
+	goal        int64
 }
 
 const (
@@ -57,7 +58,7 @@ func (c *contact) of(n int) *part {
 }
 
 // fails notes that the source, or a partition of it, can't be read.
-func (c *contact) fails(err error) {
+func (c *contact) fails(err error, now time.Time) {
 	n := wholeSource
 	var of *kafka.PartitionError
 	if errors.As(err, &of) {
@@ -67,15 +68,15 @@ func (c *contact) fails(err error) {
 	defer c.mu.Unlock()
 	p := c.of(n)
 	if p.out.IsZero() {
-		p.out = cmp.Or(p.heard, c.since)
+		p.out = p.heard
 	}
-	p.fails = true
+	p.failed = now
 }
 
 // failing tells whether anything fails; c.mu is held.
 func (c *contact) failing() bool {
 	for _, p := range c.parts {
-		if p.fails {
+		if !p.failed.IsZero() {
 			return true
 		}
 	}
@@ -86,42 +87,35 @@ func (c *contact) failing() bool {
 func (c *contact) works(n int, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.of(n); p.fails {
-		p.fails = false
+	if p := c.of(n); !p.failed.IsZero() {
+		p.failed = time.Time{}
 		c.returns(now, now.Sub(p.out))
 	}
 }
 
-// hears notes that a partition was read, and so that the source can be asked. It tells whether nothing fails any more.
-func (c *contact) hears(partition int, now time.Time) (works bool) {
-	c.works(wholeSource, now)
+// hears notes that a batch was read, and so that the source could be asked for it then. It tells whether nothing fails
+// any more.
+func (c *contact) hears(b *decode.Batch, now time.Time) (works bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, n := range []int{partition, wholeSource} {
+	for _, n := range []int{b.Partition, wholeSource} {
 		p := c.of(n)
-		if p.heard = now; !now.Before(c.until) {
+		if !p.failed.IsZero() {
+			if !b.Asked.After(p.failed) {
+				continue // it has waited to be read since before that
+			}
+			p.failed = time.Time{}
+			c.returns(now, now.Sub(p.out))
+		}
+		if p.heard = later(p.heard, b.Asked); !p.heard.Before(c.until) {
 			p.out = time.Time{}
 		}
 	}
 	return !c.failing()
 }
 
-// rests notes that all is done that had happened. It tells whether to read on: where too much waits, what more there is is
-// read when nothing waits any more, and nobody is listened to until then, so that it is no outage.
-func (c *contact) rests(now time.Time) (reads bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rested = now
-	if reads = c.waits < c.waitMax || !now.Before(c.until); !reads {
-		c.since = now
-		for _, p := range c.parts {
-			if !p.fails {
-				p.heard = time.Time{}
-			}
-		}
-	}
-	return reads
-}
+// rests notes that all is done that had happened.
+func (c *contact) rests(now time.Time) { c.rested = now }
 
 // wakes notes that something happens. Where the process was stopped the source may have been away meanwhile.
 func (c *contact) wakes(now time.Time) {
@@ -144,26 +138,44 @@ func (c *contact) away(now time.Time, away time.Duration) {
 
 // returns notes that the source was out of reach: those who write are waited for as long again.
 func (c *contact) returns(now time.Time, away time.Duration) {
-	if c.alone {
-		return
-	}
-	if until := now.Add(min(away, catchUpMost)); until.After(c.until) {
-		c.until = until
+	if !c.alone {
+		c.until = later(c.until, now.Add(min(away, catchUpMost)))
 	}
 }
 
-// takes notes that so many records were read, or none as time passes, and tells for how long those who write to the source
-// are still waited for, and what was read with them; 0: it need not. begins says so once an outage.
-func (c *contact) takes(now time.Time, records int, bytes int64) (left time.Duration, begins bool) {
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// takes notes that a batch was read, nil: that time passes, and tells for how long those who write to the source are
+// still waited for; 0: they are not. returned tells whether the batch is of what was there by the time until which they
+// are. begins says once an outage that somebody is waited for.
+func (c *contact) takes(now time.Time, b *decode.Batch) (left time.Duration, returned, begins bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left = max(0, c.until.Sub(now))
 	switch {
 	case left > 0:
-		c.waits += 2*records + int(bytes/heavyWaiting) // each may begin a session
 		begins, c.told = !c.told, true
-	case !c.failing(): // else some may wait on, until window.idle_after passes over what fails again
-		c.waits, c.told = 0, false
+	case !c.failing():
+		c.told = false
 	}
-	return left, begins
+	if b == nil {
+		return left, left > 0, begins
+	}
+	p := c.of(b.Partition)
+	returned = b.Len() > 0 && p.read.Before(c.until)
+	switch {
+	case b.Lag == 0, b.CaughtUp:
+		p.read, p.goal = later(p.read, b.Asked), 0
+	case p.goal > 0 && b.Next >= p.goal:
+		p.read, p.goal = later(p.read, p.asked), 0
+	}
+	if b.Lag > 0 && !b.Asked.IsZero() && (p.goal == 0 || p.asked.Before(c.until)) {
+		p.goal, p.asked = b.Next+b.Lag, b.Asked
+	}
+	return left, left > 0 || returned || p.read.Before(c.until), begins
 }

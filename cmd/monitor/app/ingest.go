@@ -148,19 +148,16 @@ func (in *ingest) run(reading context.Context) error {
 	for {
 		var err error
 		in.beat.rest()
-		next := batches
-		if !in.contact.rests(in.now()) {
-			next = nil
-		}
+		in.contact.rests(in.now())
 		select {
-		case b, ok := <-next:
+		case b, ok := <-batches:
 			in.wakes(in.now())
 			if !ok {
 				return in.over(reading, work, <-over)
 			}
 			last = in.now()
 			first := len(in.taken) == 0
-			in.hears(b.Partition, last)
+			in.hears(b, last)
 			in.take(b, last)
 			if len(in.arena) >= in.tuning.groupBytes || len(in.letters) >= groupLettersMax {
 				err = in.write(work)
@@ -172,9 +169,8 @@ func (in *ingest) run(reading context.Context) error {
 			err = in.write(work)
 		case <-tick.C:
 			in.wakes(in.now())
-			// That time passes says nothing of an input that is read to its end, nor while reading pauses: what is read then
-			// says what was so before.
-			if now := in.now(); next != nil && !(in.untilEnd && in.origin != "") && now.Sub(last) >= in.idle() && in.listened() {
+			// That time passes says nothing of an input that is read to its end.
+			if now := in.now(); !(in.untilEnd && in.origin != "") && now.Sub(last) >= in.idle() && in.listened() {
 				last = now
 				in.take(nil, now)
 				err = in.write(work)
@@ -201,12 +197,12 @@ func (in *ingest) wakes(now time.Time) {
 	in.contact.wakes(now)
 }
 
-// hears notes that a partition can be read.
-func (in *ingest) hears(partition int, now time.Time) {
+// hears notes that a batch was read.
+func (in *ingest) hears(b *decode.Batch, now time.Time) {
 	if in.ready.ready(whoInput) {
 		in.log.Info().Str("source", in.name).Int("partitions", in.partitions()).Msg("reading")
 	}
-	if in.contact.hears(partition, now) && in.ready.ready(whoSource) {
+	if in.contact.hears(b, now) && in.ready.ready(whoSource) {
 		in.log.Info().Str("source", in.name).Msg("the source works again")
 	}
 }
@@ -240,16 +236,12 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 		return
 	}
 	in.unheard = false
-	records, bytes := 0, int64(0)
-	if b != nil {
-		records, bytes = b.Len(), b.Bytes
-	}
-	left, begins := in.contact.takes(now, records, bytes)
+	left, returned, begins := in.contact.takes(now, b)
 	if begins {
 		in.log.Info().Str("source", in.name).Stringer("for", left.Round(time.Millisecond)).
-			Msg("those who write may not have reached the source either: nothing is judged until they may have caught up")
+			Msg("those who write may not have reached the source either: what is read waits until they may have caught up")
 	}
-	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b, returned: left > 0}
+	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b, returned: returned}
 	in.next++
 	for _, w := range in.order {
 		if level := w.decide(now); level > 0 {

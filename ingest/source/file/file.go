@@ -234,7 +234,7 @@ func (s *Source) batch(messages []source.Message) (source.Batch, bool) {
 	if len(messages) == 0 && s.gap == nil && s.lines.next() == s.told && !caughtUp && !s.caughtUp {
 		return source.Batch{}, false
 	}
-	b := source.Batch{Messages: messages, Next: s.lines.next(), CaughtUp: caughtUp}
+	b := source.Batch{Messages: messages, Next: s.lines.next(), CaughtUp: caughtUp, Asked: time.Now()}
 	b.Identity = s.head.identity(b.Next)
 	if s.gap != nil {
 		b.Gaps, s.gap = []source.Gap{*s.gap}, nil

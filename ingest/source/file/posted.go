@@ -76,9 +76,9 @@ func (p *Posted) Read(ctx context.Context) (source.Batch, error) {
 		defer p.mu.Unlock()
 		b.text, b.end = nil, p.lines.next()
 		p.waiting = append(p.waiting, b)
-		return source.Batch{Messages: messages, Next: b.end}, nil
+		return source.Batch{Messages: messages, Next: b.end, Asked: time.Now()}, nil
 	case <-time.After(pollDefault):
-		return source.Batch{Next: p.lines.next(), CaughtUp: true}, nil
+		return source.Batch{Next: p.lines.next(), CaughtUp: true, Asked: time.Now()}, nil
 	case <-ctx.Done():
 		return source.Batch{}, ctx.Err()
 	}

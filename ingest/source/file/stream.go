@@ -96,10 +96,10 @@ func (s *Stream) Read(ctx context.Context) (source.Batch, error) {
 		}
 		select {
 		case <-silent:
-			return source.Batch{Next: s.lines.next(), CaughtUp: true}, nil
+			return source.Batch{Next: s.lines.next(), CaughtUp: true, Asked: time.Now()}, nil
 		case b, ok := <-s.ch:
 			if ok && b == nil {
-				return source.Batch{Next: s.lines.next(), CaughtUp: true}, nil
+				return source.Batch{Next: s.lines.next(), CaughtUp: true, Asked: time.Now()}, nil
 			}
 			if ok {
 				messages = s.lines.feed(b)
@@ -115,7 +115,7 @@ func (s *Stream) Read(ctx context.Context) (source.Batch, error) {
 			continue
 		}
 		if len(messages) > 0 {
-			return source.Batch{Messages: messages, Next: s.lines.next(), CaughtUp: s.done}, nil
+			return source.Batch{Messages: messages, Next: s.lines.next(), CaughtUp: s.done, Asked: time.Now()}, nil
 		}
 	}
 }

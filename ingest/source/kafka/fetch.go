@@ -55,6 +55,7 @@ var ordinary = limits{messageMax: messageMax, decodedMax: messageMax}
 
 // fetched is what one fetch of one partition returned.
 type fetched struct {
+	asked      time.Time
 	code       int16 // Kafka's error code; the rest means nothing unless 0
 	high       int64 // high watermark: the end of what is replicated
 	stable     int64 // last stable offset: the end of what is decided
@@ -96,6 +97,7 @@ func (a ask) send(ctx context.Context, w *wire) (*fetched, error) {
 	if a.topicID != [16]byte{} {
 		version = fetchVersionByID
 	}
+	asked := time.Now()
 	body, err := w.call(ctx, a.leader, req, version, func(r *bufio.Reader, version int16) (any, error) {
 		// A broker that has identities and yet no fetch by identity is asked by
 		// name: version 12 would still carry the name.
@@ -104,7 +106,9 @@ func (a ask) send(ctx context.Context, w *wire) (*fetched, error) {
 	if err != nil {
 		return nil, err
 	}
-	return body.(*fetched), nil
+	f := body.(*fetched)
+	f.asked = asked
+	return f, nil
 }
 
 // decode reads a response of version 4 to 13. An error means that the stream

@@ -163,7 +163,7 @@ func (p *partition) reached(f *fetched, next int64) bool {
 
 // put queues one of f's batches.
 func (p *partition) put(ctx context.Context, b source.Batch, f *fetched, bytes int) error {
-	b.Lag = max(f.high-b.Next, 0)
+	b.Lag, b.Asked = max(f.high-b.Next, 0), f.asked
 	b.CaughtUp = p.reached(f, b.Next)
 	p.told, p.caughtUp = b.Next, b.CaughtUp
 	return p.s.queue.put(ctx, p.q, p.batch(b), bytes)
