@@ -23,7 +23,7 @@ func TestFewTransactions(t *testing.T) {
 		// The other transactions have several keys, of which lin is not asked.
 		c.broken = slices.DeleteFunc(c.broken, func(l verdict.Level) bool { return l == verdict.LIN })
 		for seed := range seeds {
-			g, err := generate.New(generate.Config{Level: generate.SSER, Seed: 1 + seed, Anomaly: c.name, Transactions: 2000, Keys: 500})
+			g, err := generate.New(generate.Config{Level: verdict.SSER, Seed: 1 + seed, Anomaly: c.name, Transactions: 2000, Keys: 500})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -85,7 +85,7 @@ type outcome struct {
 // keeps a level keeps those that it implies. unknown if neither.
 func (os outcomes) of(level verdict.Level, h record.Header) verdict.Outcome {
 	// Where there are no clocks, nothing is said of levels with real time.
-	timeless := h.Clock != nil && *h.Clock == record.ClockIgnore && (level == verdict.StrongSI || level == verdict.SSER)
+	timeless := h.Clock != nil && *h.Clock == record.ClockIgnore && level.RealTime()
 	for _, o := range os {
 		switch {
 		case o.level == level:

@@ -271,7 +271,7 @@ func (v *validator) levels(c *Config) {
 		switch {
 		case slices.Contains(named, l):
 			v.errorf(path, "%s is named twice", l)
-		case c.Clock == record.ClockIgnore && (l == verdict.StrongSI || l == verdict.SSER || l == verdict.LIN):
+		case c.Clock == record.ClockIgnore && l.RealTime():
 			v.errorf(path, "%s holds real time, which clock: ignore takes away: choose another clock or a level without real "+
 				"time", l)
 		}

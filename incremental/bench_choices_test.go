@@ -31,7 +31,7 @@ func BenchmarkOnlineAmbiguous(b *testing.B) {
 		for _, duplicates := range []float64{0, 0.4} {
 			for _, n := range []int{500, 1000, 2000} {
 				b.Run(fmt.Sprintf("%v/duplicates=%v/txns=%d", level, duplicates, n), func(b *testing.B) {
-					h := simulate(b, generate.Config{Seed: 149, Level: generate.SER, Transactions: n, Keys: 30, Sessions: 10, Duplicates: duplicates})
+					h := simulate(b, generate.Config{Seed: 149, Level: verdict.SER, Transactions: n, Keys: 30, Sessions: 10, Duplicates: duplicates})
 					b.ResetTimer()
 					for range b.N {
 						e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoverageComplete, Clock: record.ClockIgnore}, Online: true, MaxTransaction: int64(time.Minute)})
@@ -60,7 +60,7 @@ func BenchmarkOnlineWithoutTimes(b *testing.B) {
 	for _, level := range []verdict.Level{verdict.SI, verdict.SER} {
 		for _, every := range []int{50, 500} {
 			b.Run(fmt.Sprintf("%v/tick=%d", level, every), func(b *testing.B) {
-				h := simulate(b, generate.Config{Seed: 5, Level: generate.SER, Transactions: n, Keys: 800, Sessions: 30})
+				h := simulate(b, generate.Config{Seed: 5, Level: verdict.SER, Transactions: n, Keys: 800, Sessions: 30})
 				b.ResetTimer()
 				for range b.N {
 					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoverageComplete, Clock: record.ClockIgnore}, UniqueValues: true, Online: true, MaxTransaction: int64(time.Minute)})

@@ -20,9 +20,9 @@ import (
 // blindW is BlindW-RW as Cobra and Vbox have it: transactions of eight reads or
 // eight writes, keys uniform.
 func blindW(tb testing.TB, level verdict.Level, txns, keys int) []record.Transaction {
-	base := generate.SER
+	base := verdict.SER
 	if level == verdict.SI {
-		base = generate.SI
+		base = verdict.SI
 	}
 	cfg := generate.Config{Level: base, Transactions: txns, Sessions: 24, Operations: 8, Keys: keys,
 		Initial: record.InitialZero, NoStale: true}
@@ -138,7 +138,7 @@ func BenchmarkOnlineZipf(b *testing.B) {
 
 // cTwitter is Cobra's workload as AWDIT uses it: 50 sessions, about 7.6 operations a
 // transaction.
-func cTwitter(tb testing.TB, level generate.Level, txns int) []record.Transaction {
+func cTwitter(tb testing.TB, level verdict.Level, txns int) []record.Transaction {
 	cfg := generate.Config{Level: level, Transactions: txns}
 	if err := cfg.Preset("c-twitter"); err != nil {
 		tb.Fatal(err)
@@ -155,14 +155,14 @@ func cTwitter(tb testing.TB, level generate.Level, txns int) []record.Transactio
 // with what a serializable database gives.
 func weakSpecs(b *testing.B, run func(b *testing.B, level verdict.Level, h []record.Transaction)) {
 	const n = 200_000
-	for _, own := range []generate.Level{generate.G1, generate.RC, generate.RA, generate.CC} {
+	for _, own := range []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.CC} {
 		level, _ := verdict.ParseLevel(own.String())
-		for _, base := range []generate.Level{generate.SER, own} {
+		for _, base := range []verdict.Level{verdict.SER, own} {
 			b.Run(level.String()+"/"+base.String(), func(b *testing.B) { run(b, level, cTwitter(b, base, n)) })
 		}
 	}
 	b.Run("lin/lin", func(b *testing.B) {
-		g, err := generate.New(generate.Config{Level: generate.LIN, Workload: generate.Lightweight, NoReads: true, Transactions: n})
+		g, err := generate.New(generate.Config{Level: verdict.LIN, Workload: generate.Lightweight, NoReads: true, Transactions: n})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func BenchmarkWeakBatch(b *testing.B) {
 // from whom and the versions are shared.
 func BenchmarkManyLevels(b *testing.B) {
 	levels := []verdict.Level{verdict.RC, verdict.RA, verdict.CC, verdict.SI, verdict.SER, verdict.SSER}
-	h := cTwitter(b, generate.SSER, 50_000)
+	h := cTwitter(b, verdict.SSER, 50_000)
 	sets := [][]verdict.Level{levels}
 	for _, l := range levels {
 		sets = append(sets, []verdict.Level{l})

@@ -15,7 +15,7 @@ import (
 // goes for ticks that decide some of the reads, too.
 func TestFewPairsWhileReadsWait(t *testing.T) {
 	for _, duplicates := range []float64{0, 0.4} {
-		h := simulate(t, generate.Config{Seed: 149, Level: generate.SER, Transactions: 500, Keys: 30, Sessions: 10, Duplicates: duplicates})
+		h := simulate(t, generate.Config{Seed: 149, Level: verdict.SER, Transactions: 500, Keys: 30, Sessions: 10, Duplicates: duplicates})
 		for _, level := range []verdict.Level{verdict.PC, verdict.SI, verdict.SER} {
 			for _, every := range []int{100, len(h)} {
 				e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Assumptions: record.Assumptions{Initial: record.InitialZero, Coverage: record.CoverageComplete, Clock: record.ClockIgnore}, Online: true, MaxTransaction: (h[len(h)-1].End - h[0].Start) / 4})

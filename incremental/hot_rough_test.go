@@ -18,7 +18,7 @@ import (
 // no times and some an unknown outcome, and reads may wait for other writers of what they read; into some an
 // anomaly is planted.
 func rough(t *testing.T, rng *rand.Rand) stream {
-	cfg := generate.Config{Level: []generate.Level{generate.PC, generate.SI, generate.SER, generate.SSER}[rng.IntN(4)], Workload: generate.BlindW, Seed: rng.Uint64(),
+	cfg := generate.Config{Level: []verdict.Level{verdict.PC, verdict.SI, verdict.SER, verdict.SSER}[rng.IntN(4)], Workload: generate.BlindW, Seed: rng.Uint64(),
 		Keys: 2 + rng.IntN(6), Distribution: generate.Zipf, Operations: 2 + rng.IntN(3), Sessions: 4 + rng.IntN(7), Transactions: 20 + rng.IntN(100), Initial: record.InitialAbsent}
 	if rng.IntN(2) == 0 {
 		cfg.Workload = generate.General

@@ -20,7 +20,7 @@ func TestHotKeysAgreeWithBatch(t *testing.T) {
 	var told [2]int
 	for n := range max(*histories/10, 70) {
 		rng := rand.New(rand.NewPCG(*seedFrom+uint64(n), 17))
-		cfg := generate.Config{Level: []generate.Level{generate.PC, generate.SI, generate.SER, generate.SSER}[rng.IntN(4)], Workload: generate.BlindW, Seed: rng.Uint64(),
+		cfg := generate.Config{Level: []verdict.Level{verdict.PC, verdict.SI, verdict.SER, verdict.SSER}[rng.IntN(4)], Workload: generate.BlindW, Seed: rng.Uint64(),
 			Keys: 2 + rng.IntN(6), Distribution: generate.Zipf, Operations: 2 + rng.IntN(3), Sessions: 3 + rng.IntN(8), Transactions: 30 + rng.IntN(170), Initial: record.InitialAbsent}
 		if rng.IntN(2) == 0 {
 			cfg.Workload, cfg.Operations = generate.General, 2+rng.IntN(3)

@@ -342,12 +342,12 @@ func TestLostRetriesAccuseNobody(t *testing.T) {
 // those, and of what is left of them, nothing is told.
 func TestLossesFromLargeHistories(t *testing.T) {
 	for i, load := range loads {
-		for from, level := range simulated {
+		for _, level := range verdict.Levels() {
 			t.Run(fmt.Sprintf("load %d/%v", i, level), func(t *testing.T) {
 				t.Parallel()
 				rng := rand.New(rand.NewPCG(*seedFrom, uint64(i)))
 				cfg := load
-				cfg.Level, cfg.Seed, cfg.Transactions = from, *seedFrom+uint64(10*i), cfg.Transactions/4
+				cfg.Level, cfg.Seed, cfg.Transactions = level, *seedFrom+uint64(10*i), cfg.Transactions/4
 				txns := produce(t, cfg)
 				for range 1 + *losses/60 {
 					th := thefts[rng.IntN(len(thefts))]

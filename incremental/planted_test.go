@@ -30,13 +30,13 @@ var weakest = map[string]verdict.Level{
 func TestPlantedAnomaliesAreFound(t *testing.T) {
 	for _, name := range generate.Anomalies() {
 		for i, load := range []generate.Config{
-			{Workload: generate.General, Keys: 30, Sessions: 8, Transactions: 400, Planted: 3},
-			{Workload: generate.BlindW, Keys: 200, Sessions: 12, Transactions: 500, Planted: 2, Initial: record.InitialZero},
-			{Workload: generate.Mini, Keys: 50, Sessions: 6, Transactions: 400, Planted: 2, Initial: record.InitialAbsent, NoTimes: true},
+			{Level: verdict.SSER, Workload: generate.General, Keys: 30, Sessions: 8, Transactions: 400, Planted: 3},
+			{Level: verdict.SSER, Workload: generate.BlindW, Keys: 200, Sessions: 12, Transactions: 500, Planted: 2, Initial: record.InitialZero},
+			{Level: verdict.SSER, Workload: generate.Mini, Keys: 50, Sessions: 6, Transactions: 400, Planted: 2, Initial: record.InitialAbsent, NoTimes: true},
 		} {
 			t.Run(fmt.Sprintf("%s/load %d", name, i), func(t *testing.T) {
 				cfg := load
-				cfg.Level, cfg.Anomaly, cfg.Seed = generate.SSER, name, 5
+				cfg.Level, cfg.Anomaly, cfg.Seed = verdict.SSER, name, 5
 				g, err := generate.New(cfg)
 				if err != nil {
 					t.Fatal(err)
@@ -105,7 +105,7 @@ func TestEnginesAreDeterministic(t *testing.T) {
 			}
 		}
 	}
-	cfg := generate.Config{Level: generate.SI, Workload: generate.BlindW, Keys: 40, Sessions: 8, Transactions: 600, Anomaly: "lost-update", Planted: 4}
+	cfg := generate.Config{Level: verdict.SI, Workload: generate.BlindW, Keys: 40, Sessions: 8, Transactions: 600, Anomaly: "lost-update", Planted: 4}
 	txns := produce(t, cfg)
 	for _, online := range []bool{false, true} {
 		st := stream{txns: txns, end: make([]int64, len(txns)), tick: make([]int64, len(txns)),

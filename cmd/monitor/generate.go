@@ -292,15 +292,11 @@ func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
 		c.Anomaly = named[0] // P4 is lost-update
 	}
 	c.NoReads, c.NoStale, c.NoTimes = c.ReadShare == 0, c.Stale == 0, g.noTimes || !g.times
-	var ok bool
-	level, err := verdict.FindLevel(g.level)
-	if err != nil {
+	var err error
+	if c.Level, err = verdict.FindLevel(g.level); err != nil {
 		return c, unusablef("--level: %v", err)
 	}
-	if c.Level, ok = generate.ParseLevel(level.String()); !ok {
-		return c, unusablef("--level: no history of %v can be generated; use sser, ser, strong-si, si, pc, cc, ra, rc, g1 "+
-			"or lin", level)
-	}
+	var ok bool
 	if c.Initial, ok = record.ParseInitial(g.initial); !ok {
 		return c, unusablef("--initial: wants any, absent or zero, not %q", g.initial)
 	}

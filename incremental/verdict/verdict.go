@@ -93,6 +93,9 @@ func (l Level) Implies(m Level) bool {
 // OrdersCommits tells whether a level is about one order of whole transactions: ser, sser and lin.
 func (l Level) OrdersCommits() bool { return l == SER || l == SSER || l == LIN }
 
+// RealTime tells whether times are part of a level.
+func (l Level) RealTime() bool { return l == StrongSI || l == SSER || l == LIN }
+
 // MixOrders tells whether levels with an order of whole transactions are asked beside those with one of starts and
 // commits (si, strong-si). By the database's own clock they say nothing of each other, though elsewhere the former
 // imply the latter.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/assemble"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -75,7 +76,7 @@ func TestMappedAsWritten(t *testing.T) {
 	m := &Mapping{Session: "who.session", ID: "id", Seq: "n", DB: "db", Start: "t.0", End: "t.1", Unit: 1, Outcome: "o",
 		Outcomes: [3][]string{{"yes"}, {"no"}, {"who knows"}}, Ops: "did", Kind: "a", Key: "b", Value: "c", Kinds: [3][]string{{"get"}, {"put"}, {"push"}}}
 	for _, w := range []generate.Workload{generate.General, generate.Mix} {
-		g, err := generate.New(generate.Config{Level: generate.SI, Workload: w, Transactions: 300, AbortRate: 0.1, UnknownRate: 0.1, Seed: *drawn.First})
+		g, err := generate.New(generate.Config{Level: verdict.SI, Workload: w, Transactions: 300, AbortRate: 0.1, UnknownRate: 0.1, Seed: *drawn.First})
 		if err != nil {
 			t.Fatal(err)
 		}

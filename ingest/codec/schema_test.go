@@ -16,6 +16,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -78,7 +79,7 @@ func TestSchema(t *testing.T) {
 		lines = append(lines, linesOf(t, file)...)
 	}
 	for _, w := range []generate.Workload{generate.General, generate.Mix, generate.Predicates} {
-		g, err := generate.New(generate.Config{Level: generate.SI, Workload: w, Transactions: 50, Seed: *drawn.First})
+		g, err := generate.New(generate.Config{Level: verdict.SI, Workload: w, Transactions: 50, Seed: *drawn.First})
 		if err != nil {
 			t.Fatal(err)
 		}

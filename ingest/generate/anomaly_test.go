@@ -34,7 +34,7 @@ func TestAnomaliesBreakExactlyTheirLevels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := anomalyNamed(name)
 			for seed := range uint64(race.Draws(50, 150)) {
-				cfg := Config{Level: SSER, Seed: seed, Anomaly: name, Transactions: len(a.steps) + 2, Sessions: 4, Operations: 2, Keys: 2,
+				cfg := Config{Level: verdict.SSER, Seed: seed, Anomaly: name, Transactions: len(a.steps) + 2, Sessions: 4, Operations: 2, Keys: 2,
 					Initial: record.Initial(seed % 3)}
 				isPredicate := slices.Contains(PredicateAnomalies(), name)
 				if isPredicate {
@@ -76,7 +76,7 @@ func TestListAnomaliesBreakExactlyTheirLevels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := anomalyNamed(name)
 			for seed := range uint64(60) {
-				cfg := Config{Level: SSER, Seed: seed, Anomaly: name, Transactions: len(a.steps) + 2, Sessions: 4, Operations: 2, Keys: 2,
+				cfg := Config{Level: verdict.SSER, Seed: seed, Anomaly: name, Transactions: len(a.steps) + 2, Sessions: 4, Operations: 2, Keys: 2,
 					Initial: record.Initial(seed % 2), Workload: Append}
 				if seed%3 == 0 && slices.Contains(ListAnomalies(), name) {
 					cfg.Workload, cfg.Duplicates, cfg.DuplicateValues = General, 1, 2
@@ -110,13 +110,13 @@ func TestListAnomaliesBreakExactlyTheirLevels(t *testing.T) {
 
 // Every planting is an anomaly by itself, in the middle of a busy history.
 func TestPlantedInBusyHistories(t *testing.T) {
-	for _, level := range allLevels {
+	for _, level := range verdict.Levels() {
 		for i, name := range slices.Concat(Anomalies(), ListAnomalies()) {
 			cfg := Config{Level: level, Seed: 1, Anomaly: name, Planted: 5, Transactions: 400, Keys: 10, Duplicates: 0.5, UnknownRate: 0.05}
-			if level == LIN && anomalyNamed(name).keys() > 1 {
+			if level == verdict.LIN && anomalyNamed(name).keys() > 1 {
 				continue
 			}
-			if i%2 == 0 && level != LIN {
+			if i%2 == 0 && level != verdict.LIN {
 				cfg.Workload = Mix
 			}
 			g, txns := history(t, cfg)
@@ -158,20 +158,20 @@ func TestPlantedInBusyHistories(t *testing.T) {
 // the level allows: what its sessions learn of each other does not contradict what they see
 // elsewhere.
 func TestAnomaliesLeaveWeakerLevelsAlone(t *testing.T) {
-	for _, level := range []Level{PC, CC, RA, RC} {
+	for _, level := range []verdict.Level{verdict.PC, verdict.CC, verdict.RA, verdict.RC} {
 		for _, name := range Anomalies() {
 			a := anomalyNamed(name)
-			if verdictLevel[level].Implies(weakestBroken[name]) {
+			if level.Implies(weakestBroken[name]) {
 				continue
 			}
 			others := 10
-			if level == PC {
+			if level == verdict.PC {
 				others = 3 // it takes the oracle long
 			}
 			for seed := range uint64(race.Draws(50, 150)) {
 				g, txns := history(t, Config{Level: level, Seed: seed, Anomaly: name, Transactions: len(a.steps) + others, Sessions: 4, Operations: 2, Keys: 1, Stale: 0.9,
 					Pause: 10 * time.Microsecond})
-				if !oracle.Holds(verdictLevel[level], txns, record.Assumptions{}.Override(g.Header())) {
+				if !oracle.Holds(level, txns, record.Assumptions{}.Override(g.Header())) {
 					t.Fatalf("%v, %s, seed %d: the level is broken:\n%s", level, name, seed, script.Format(script.Script{Header: g.Header(), Txns: txns}))
 				}
 			}

@@ -1,6 +1,10 @@
 package generate
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
 
 // version is one committed value of a register.
 type version struct {
@@ -40,7 +44,7 @@ const replicasMax = 8
 // ra; space is 24 bytes a version.
 type choice struct {
 	table[[]version]
-	level Level
+	level verdict.Level
 
 	// replicas[r][o] is the step up to which replica r has what replica o committed.
 	replicas [][]int64
@@ -59,9 +63,9 @@ type seen struct {
 }
 
 // newChoice makes the store; registers is how many of the keys are tabled.
-func newChoice(level Level, sessions, registers int) choice {
+func newChoice(level verdict.Level, sessions, registers int) choice {
 	c := choice{level: level, table: table[[]version]{tabled: make([][]version, registers)}}
-	if level == CC {
+	if level == verdict.CC {
 		n := min(sessions, replicasMax)
 		c.replicas = make([][]int64, n)
 		for r := range c.replicas {
@@ -94,7 +98,7 @@ func (c *choice) write(k ref, v version) {
 // at a replica that has heard nothing new.
 func (c *choice) begin(session int, stale bool, rng *rand.Rand, now int64) {
 	c.session, c.newest, c.any, c.seen = session, false, stale, c.seen[:0]
-	if c.level != CC {
+	if c.level != verdict.CC {
 		return
 	}
 	r := c.replica(session)
@@ -112,7 +116,7 @@ func (c *choice) begin(session int, stale bool, rng *rand.Rand, now int64) {
 // beginNewest begins them again, and returns the newest versions.
 func (c *choice) beginNewest(session int, now int64) {
 	c.session, c.newest, c.any, c.seen = session, true, false, c.seen[:0]
-	if c.level == CC {
+	if c.level == verdict.CC {
 		c.catchUp(session, now)
 	}
 }
@@ -137,7 +141,7 @@ func (c *choice) read(k ref, rng *rand.Rand) (int64, bool) {
 	i := len(vs) - 1
 	switch {
 	case c.newest:
-	case c.level == CC:
+	case c.level == verdict.CC:
 		i = c.had(vs)
 	case c.any:
 		i = c.anyOf(vs, rng)
@@ -145,7 +149,7 @@ func (c *choice) read(k ref, rng *rand.Rand) (int64, bool) {
 	if i < 0 {
 		return 0, false
 	}
-	if !c.newest && c.level == RA && !c.goesWithEarlier(vs[i].step) {
+	if !c.newest && c.level == verdict.RA && !c.goesWithEarlier(vs[i].step) {
 		return 0, false
 	}
 	c.seen = append(c.seen, seen{k, vs[i].step})
@@ -172,7 +176,7 @@ func (c *choice) anyOf(vs []version, rng *rand.Rand) int {
 		from--
 	}
 	i := from + rng.IntN(len(vs)-from)
-	if c.level == RA {
+	if c.level == verdict.RA {
 		for i < len(vs) && !c.goesWithEarlier(vs[i].step) {
 			i++
 		}
@@ -185,7 +189,7 @@ func (c *choice) anyOf(vs []version, rng *rand.Rand) int {
 
 // visible tells whether the writer of a version is visible to a read of its key.
 func (c *choice) visible(v version) bool {
-	if c.level == G1 {
+	if c.level == verdict.G1 {
 		return false
 	}
 	for _, s := range c.seen {
@@ -193,7 +197,7 @@ func (c *choice) visible(v version) bool {
 			return true
 		}
 	}
-	return c.level == RA && int(v.session) == c.session
+	return c.level == verdict.RA && int(v.session) == c.session
 }
 
 // goesWithEarlier tells whether the transaction that committed at a step has written none

@@ -7,47 +7,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Level is the isolation level that the simulated store gives.
-type Level uint8
-
-// The levels, each with a store that uses the freedom it leaves. Lists at a level
-// below SI are stored at SI, as only there what a transaction reads of its own
-// appends is where the list will have them.
-const (
-	SSER     Level = iota // serializable in real time
-	SER                   // serializable, with session order
-	StrongSI              // snapshots that are current at the start
-	SI                    // snapshots that may be older, but not than the session
-	PC                    // such snapshots, and nobody is refused
-	CC                    // replicas that exchange what they have, causes with effects
-	RA                    // versions that go together, in a transaction and with its session
-	RC                    // a read is no older than what its transaction has seen
-	G1                    // any committed version
-	LIN                   // one key a transaction, serializable in real time
-)
-
-var levelNames = [...]string{"sser", "ser", "strong-si", "si", "pc", "cc", "ra", "rc", "g1", "lin"}
-
-func (l Level) String() string { return levelNames[l] }
-
-// ParseLevel finds a level by the name it has in verdicts.
-func ParseLevel(s string) (Level, bool) { return record.Named[Level](levelNames[:], s) }
-
-// atOnce tells whether a transaction reads and writes at one instant.
-func (l Level) atOnce() bool { return l == SSER || l == SER || l == LIN }
-
 // refuses tells whether a transaction can't overwrite what was committed since
 // its reads.
-func (l Level) refuses() bool { return l <= SI }
+func refuses(l verdict.Level) bool { return l.Implies(verdict.SI) }
 
-// chooses tells whether a read may return one of several versions.
-func (l Level) chooses() bool { return l == CC || l == RA || l == RC || l == G1 }
-
-// realTime tells whether transactions take effect between their start and end.
-func (l Level) realTime() bool { return l == SSER || l == StrongSI || l == LIN }
+// chooses tells whether a read may return one of several versions: any committed one (G1), one that is no older than
+// what its transaction has seen (RC), those that go together in a transaction and with its session (RA), or what
+// replicas have that exchange it, causes with effects (CC).
+func chooses(l verdict.Level) bool {
+	return l == verdict.CC || l == verdict.RA || l == verdict.RC || l == verdict.G1
+}
 
 // Workload says what transactions do.
 type Workload uint8
@@ -105,8 +78,10 @@ func ParseDistribution(s string) (Distribution, bool) {
 // Config says what history to make. Zero fields have the defaults that their
 // comments name.
 type Config struct {
-	DB    string // record.DefaultDB
-	Level Level
+	DB string // record.DefaultDB
+	// Level is what the simulated store gives, with the freedom that it leaves. Lists at a level below SI are stored at SI,
+	// as only there what a transaction reads of its own appends is where the list will have them.
+	Level verdict.Level
 	Seed  uint64
 
 	Transactions int // 10000, those of anomalies included
@@ -185,7 +160,7 @@ func (c *Config) preset(name string, live bool) error {
 
 // Live is a preset for a real store that has so many keys, with its defaults.
 func Live(name string, keys, operations int, d Distribution) (Config, error) {
-	var c Config
+	c := Config{Level: verdict.SSER} // which every workload goes with
 	if err := c.preset(name, true); err != nil {
 		return c, err
 	}
@@ -286,7 +261,7 @@ func (c *Config) lists() bool { return c.Workload == Append || c.Workload == Mix
 
 // WithDefaults fills in the zero fields and refuses what makes no sense.
 func (c Config) WithDefaults() (Config, error) {
-	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) ||
+	if int(c.Level) >= len(verdict.Levels()) || int(c.Workload) >= len(workloadNames) ||
 		int(c.Distribution) >= len(distributionNames) {
 		return c, fmt.Errorf("level, workload or distribution is none of this package's constants")
 	}
@@ -318,13 +293,13 @@ func (c *Config) fill() {
 	c.Exponent = cmp.Or(c.Exponent, 0.99)
 	c.DuplicateExponent = cmp.Or(c.DuplicateExponent, 0.5)
 	c.Stale = cmp.Or(c.Stale, 0.02)
-	if c.lists() && !c.Level.refuses() && c.Level != LIN {
-		c.Level = SI
+	if c.lists() && !refuses(c.Level) && c.Level != verdict.LIN {
+		c.Level = verdict.SI
 	}
 	if c.Workload.HasRows() && c.Initial == record.InitialAny {
 		c.Initial = record.InitialAbsent // else it says nothing that a row is not returned
 	}
-	if c.NoStale || c.Level.realTime() {
+	if c.NoStale || c.Level.RealTime() {
 		c.Stale = 0
 	}
 	c.Start = cmp.Or(c.Start, 1_732_160_000*int64(time.Second))
@@ -373,7 +348,7 @@ func (c *Config) checkNumbers() error {
 
 // checkWorkload refuses what the workload, or the level with it, can't have.
 func (c *Config) checkWorkload() error {
-	if c.Level == LIN && (c.lists() || c.Workload == Snapshots || c.Workload == Bank || c.Workload == Ranges ||
+	if c.Level == verdict.LIN && (c.lists() || c.Workload == Snapshots || c.Workload == Bank || c.Workload == Ranges ||
 		c.Workload == CTwitter) {
 		return fmt.Errorf("lin is about transactions of one key, and those of workload %v have several; use general, "+
 			"blindw, mini, read-only or lwt", c.Workload)
@@ -384,7 +359,7 @@ func (c *Config) checkWorkload() error {
 	if c.Workload == CTwitter && c.Keys > usersMax {
 		return fmt.Errorf("users: %d are too many; use at most %d", c.Keys, usersMax)
 	}
-	if c.Workload.HasRows() && (c.Level.chooses() || c.Level == LIN) {
+	if c.Workload.HasRows() && (chooses(c.Level) || c.Level == verdict.LIN) {
 		return fmt.Errorf("level %v: the rows of a range are read from one state of the table; use pc or a stronger level "+
 			"with workload %v", c.Level, c.Workload)
 	}
@@ -417,7 +392,7 @@ func (c *Config) checkAnomaly() error {
 		return fmt.Errorf("anomaly %q: use one of %s", c.Anomaly,
 			strings.Join(slices.Concat(Anomalies(), ListAnomalies(), PredicateAnomalies()), ", "))
 	}
-	if c.Level == LIN && a.keys() > 1 {
+	if c.Level == verdict.LIN && a.keys() > 1 {
 		return fmt.Errorf("lin is about transactions of one key, and those of anomaly %s have several", c.Anomaly)
 	}
 	if n := a.sessions(); c.Sessions < n {

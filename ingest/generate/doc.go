@@ -4,7 +4,7 @@
 // beyond 4 million, on how many of them are written); with anomalies planted, if
 // asked for.
 //
-//	g, err := generate.New(generate.Config{Level: generate.SI, Transactions: 1_000_000, Seed: 7})
+//	g, err := generate.New(generate.Config{Level: verdict.SI, Transactions: 1_000_000, Seed: 7})
 //	…
 //	write(g.Header())
 //	for t := range g.Transactions() {

@@ -3,6 +3,7 @@ package generate
 import (
 	"math/rand/v2"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -70,7 +71,7 @@ func (d *Drawer) Registers() int {
 func (d *Drawer) Draw() []Step {
 	d.steps = d.steps[:0]
 	n := d.cfg.Operations
-	if d.cfg.Level == LIN {
+	if d.cfg.Level == verdict.LIN {
 		d.only = d.drawKey()
 	}
 	switch d.cfg.Workload {
@@ -182,7 +183,7 @@ const miniMax = 4
 func (d *Drawer) mini() {
 	x := d.key()
 	y := d.key()
-	for i := 0; i < 8 && d.cfg.Level != LIN; i++ { // look for another key, but not for ever: there may be one only
+	for i := 0; i < 8 && d.cfg.Level != verdict.LIN; i++ { // look for another key, but not for ever: there may be one only
 		if y != x {
 			break
 		}
@@ -369,7 +370,7 @@ func (d *Drawer) First() Tuple {
 
 // key draws a key, or gives the one that the transaction has to keep to.
 func (d *Drawer) key() int {
-	if d.cfg.Level == LIN {
+	if d.cfg.Level == verdict.LIN {
 		return d.only
 	}
 	return d.drawKey()

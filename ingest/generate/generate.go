@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/heap"
 )
@@ -114,7 +115,7 @@ func New(cfg Config) (*Generator, error) {
 	default:
 		g.store = newRegisters(cfg.Keys)
 	}
-	if cfg.Level.chooses() {
+	if chooses(cfg.Level) {
 		g.choice = newChoice(cfg.Level, cfg.Sessions, len(g.store.tabled))
 		g.store.tabled = nil
 	}
@@ -225,15 +226,15 @@ func (g *Generator) schedule(i int) {
 
 	t.stale = g.chance(g.cfg.Stale)
 	span := duration / 4
-	if g.cfg.Level.atOnce() {
+	if g.cfg.Level.OrdersCommits() {
 		span = duration
 	}
 	first := start + g.within(span)
-	if t.stale && !g.cfg.Level.chooses() {
+	if t.stale && !chooses(g.cfg.Level) {
 		first = s.instant + g.within(start-s.instant)
 	}
 	t.commit = first
-	if !g.cfg.Level.atOnce() {
+	if !g.cfg.Level.OrdersCommits() {
 		t.commit = end - g.within(duration/4)
 	}
 	switch {
@@ -267,7 +268,7 @@ func (g *Generator) step(now instant) {
 	if !t.isScripted {
 		if t.snapshot < 0 {
 			g.read(t, int(now.session))
-			if !g.cfg.Level.atOnce() {
+			if !g.cfg.Level.OrdersCommits() {
 				g.note(t, false)
 				heap.Push(&g.instants, instant{max(now.at, t.commit), now.session}, (*instant).before)
 				return
@@ -279,7 +280,7 @@ func (g *Generator) step(now instant) {
 				g.lists.release(k)
 			}
 		}
-	} else if g.cfg.Level == CC {
+	} else if g.cfg.Level == verdict.CC {
 		g.choice.catchUp(int(now.session), g.steps) // it may have read, from another session, what nobody's replica knows of
 	}
 	if t.record.Status == record.Committed || t.takes {
@@ -303,7 +304,7 @@ func (g *Generator) note(t *running, commit bool) {
 // read fills in what transaction t of a session reads, now.
 func (g *Generator) read(t *running, session int) {
 	t.snapshot = g.steps
-	if !g.cfg.Level.chooses() {
+	if !chooses(g.cfg.Level) {
 		g.readAll(t)
 		return
 	}
@@ -361,7 +362,7 @@ func (g *Generator) holds(k ref) (record.Value, bool) {
 	}
 	var v int64
 	ok := true
-	if g.cfg.Level.chooses() {
+	if chooses(g.cfg.Level) {
 		v, ok = g.choice.read(k, g.rng)
 	} else {
 		v = g.store.get(k).value
@@ -383,7 +384,7 @@ func (g *Generator) committed(k ref) int64 {
 // write makes transaction t's writes take effect, now, or refuses to, at levels that
 // do, if somebody committed another write of the same key since t's reads.
 func (g *Generator) write(t *running, session int) {
-	if g.cfg.Level.refuses() && g.conflicts(t) {
+	if refuses(g.cfg.Level) && g.conflicts(t) {
 		if t.takes { // an abort of its own, or an unknown outcome, stays what it is
 			t.takes = false
 			if t.record.Status == record.Committed {
@@ -403,7 +404,7 @@ func (g *Generator) write(t *running, session int) {
 			l := g.lists.all[k]
 			l.value, l.committed = extended(l.value, op.Value), g.steps
 		case op.Kind != record.Write:
-		case g.cfg.Level.chooses():
+		case chooses(g.cfg.Level):
 			g.choice.write(k, version{op.Value.Num, g.steps, int32(session)})
 		default:
 			g.store.set(k, cell{op.Value.Num, g.steps})

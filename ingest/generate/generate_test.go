@@ -19,11 +19,6 @@ import (
 	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
-var verdictLevel = map[Level]verdict.Level{SSER: verdict.SSER, SER: verdict.SER, StrongSI: verdict.StrongSI, SI: verdict.SI,
-	PC: verdict.PC, CC: verdict.CC, RA: verdict.RA, RC: verdict.RC, G1: verdict.G1, LIN: verdict.LIN}
-
-var allLevels = []Level{SSER, SER, StrongSI, SI, PC, CC, RA, RC, G1, LIN}
-
 func history(t testing.TB, cfg Config) (*Generator, []record.Transaction) {
 	t.Helper()
 	g, err := New(cfg)
@@ -36,13 +31,13 @@ func history(t testing.TB, cfg Config) (*Generator, []record.Transaction) {
 // Tiny histories with much contention hold their level, by the oracle, and use
 // its freedom: some hold no stronger one.
 func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
-	for _, level := range allLevels {
+	for _, level := range verdict.Levels() {
 		broken := map[verdict.Level]int{}
 		n := race.Few(200, 800)
 		for seed := range uint64(n) {
 			cfg := Config{Level: level, Seed: seed, Transactions: 6, Sessions: 4, Operations: 3, Keys: 2, Stale: 0.4, Pause: time.Millisecond,
 				Initial: record.Initial(seed % 3)}
-			if level.chooses() {
+			if chooses(level) {
 				cfg.Sessions, cfg.Transactions, cfg.Stale = 3, 7, 0.7
 			}
 			if seed%2 == 0 {
@@ -57,7 +52,7 @@ func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
 			if seed%3 == 0 {
 				cfg.Duplicates, cfg.DuplicateValues = 0.5*float64(1+seed%2), 3
 			}
-			if kind := seed % 7; (kind == 1 || kind == 2) && cfg.Initial != record.InitialZero && level != LIN {
+			if kind := seed % 7; (kind == 1 || kind == 2) && cfg.Initial != record.InitialZero && level != verdict.LIN {
 				cfg.Workload, cfg.ListAppends = Append+Workload(kind-1), 3
 				if cfg.Workload == Append {
 					cfg.Duplicates = 0
@@ -65,7 +60,7 @@ func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
 			}
 			g, txns := history(t, cfg)
 			opt := record.Assumptions{}.Override(g.Header())
-			if !oracle.Holds(verdictLevel[level], txns, opt) {
+			if !oracle.Holds(level, txns, opt) {
 				t.Fatalf("seed %d: not %v:\n%s", seed, level, script.Format(script.Script{Header: g.Header(), Txns: txns}))
 			}
 			for _, l := range oracle.Levels(txns) {
@@ -75,10 +70,10 @@ func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
 			}
 		}
 		t.Logf("%v breaks %v", level, broken)
-		for _, l := range verdictLevel {
+		for _, l := range verdict.Levels() {
 			// Of transactions of one key, lin is as strong as sser but for the sessions, whose
 			// transactions never overlap here.
-			implied := verdictLevel[level].Implies(l) || level == LIN || l == verdict.LIN
+			implied := level.Implies(l) || level == verdict.LIN || l == verdict.LIN
 			if !implied && broken[l] < n/100 {
 				t.Errorf("of %d histories of level %v all but %d are %v", n, level, broken[l], l)
 			}
@@ -89,44 +84,44 @@ func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
 // Long histories hold their level: the store's own execution proves it.
 func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 	for _, cfg := range []Config{
-		{Level: SSER, Keys: 50},
-		{Level: SER, Keys: 50, Distribution: Zipf},
-		{Level: StrongSI, Distribution: Hotspot, Keys: 500, AbortRate: 0.05},
-		{Level: SI, Keys: 200, Distribution: Zipf, Exponent: 1.5, MaxSkew: 5 * time.Millisecond, UnknownRate: 0.01},
-		{Level: SI, Workload: Mini, Keys: 300, Initial: record.InitialAny},
-		{Level: SER, Workload: BlindW, ReadShare: 0.8, Initial: record.InitialAbsent, NoTimes: true},
-		{Level: SSER, Duplicates: 1, DuplicateExponent: 1.5, Initial: record.InitialZero},
-		{Level: SI, Workload: ReadOnly, Operations: 2},
-		{Level: SI, Workload: Append, Keys: 10, Operations: 4, UnknownRate: 0.02, AbortRate: 0.05},
-		{Level: SER, Workload: Append, Keys: 3, ListAppends: 1},
-		{Level: SSER, Workload: Mix, Keys: 100, Duplicates: 0.5, UnknownRate: 0.01},
-		{Level: StrongSI, Workload: Mix, Keys: 1000, Distribution: Zipf, Duplicates: 0.3, Initial: record.InitialAbsent, Operations: 2},
-		{Level: SI, Workload: Bank, Keys: 30, UnknownRate: 0.02, AbortRate: 0.05},
-		{Level: SER, Workload: Ranges, Keys: 50, Initial: record.InitialAbsent},
-		{Level: SI, Keys: 1 << 33, Distribution: Zipf, Operations: 4},
-		{Level: PC, Keys: 100, UnknownRate: 0.02, AbortRate: 0.05},
-		{Level: PC, Workload: CTwitter, Keys: 50, Initial: record.InitialAbsent},
-		{Level: CC, Keys: 100, Distribution: Zipf, UnknownRate: 0.02, AbortRate: 0.05},
-		{Level: CC, Workload: CTwitter, Keys: 50, Sessions: 50},
-		{Level: CC, Workload: Mini, Keys: 3, Stale: 0.9, Initial: record.InitialZero},
-		{Level: RA, Keys: 30, Stale: 0.5, UnknownRate: 0.02, AbortRate: 0.05},
-		{Level: RA, Workload: CTwitter, Keys: 50, Stale: 1, Initial: record.InitialZero},
-		{Level: RC, Keys: 30, Stale: 0.5, Operations: 20},
-		{Level: RC, Workload: CTwitter, Keys: 50, Stale: 1, Sessions: 3},
-		{Level: RC, Keys: 1 << 33, Distribution: Zipf, Operations: 4},
-		{Level: G1, Keys: 30, Stale: 1, Initial: record.InitialAbsent},
-		{Level: LIN, Workload: Lightweight, Keys: 20},
-		{Level: LIN, Keys: 20, Operations: 3, UnknownRate: 0.02, MaxSkew: time.Millisecond},
-		{Level: SER, Workload: CTwitter, Keys: 40, Sessions: 50},
-		{Level: SI, Workload: CTwitter, Keys: 40, UnknownRate: 0.01, AbortRate: 0.05},
-		{Level: SER, Workload: Predicates, Keys: 200, UnknownRate: 0.01, AbortRate: 0.05},
-		{Level: SI, Workload: Predicates, Keys: 400, Operations: 2, UnknownRate: 0.01},
-		{Level: SER, Workload: Booking, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01, AbortRate: 0.05},
-		{Level: StrongSI, Workload: Booking, Initial: record.InitialAbsent, Keys: 50, Operations: 3, UnknownRate: 0.01},
-		{Level: SER, Workload: Queue, Initial: record.InitialAbsent, Keys: 50, Operations: 2, UnknownRate: 0.01, AbortRate: 0.05},
-		{Level: SI, Workload: Queue, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01},
-		{Level: SSER, Workload: Unique, Initial: record.InitialAbsent, Keys: 50, Operations: 2, UnknownRate: 0.01},
-		{Level: PC, Workload: Unique, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01, AbortRate: 0.05},
+		{Level: verdict.SSER, Keys: 50},
+		{Level: verdict.SER, Keys: 50, Distribution: Zipf},
+		{Level: verdict.StrongSI, Distribution: Hotspot, Keys: 500, AbortRate: 0.05},
+		{Level: verdict.SI, Keys: 200, Distribution: Zipf, Exponent: 1.5, MaxSkew: 5 * time.Millisecond, UnknownRate: 0.01},
+		{Level: verdict.SI, Workload: Mini, Keys: 300, Initial: record.InitialAny},
+		{Level: verdict.SER, Workload: BlindW, ReadShare: 0.8, Initial: record.InitialAbsent, NoTimes: true},
+		{Level: verdict.SSER, Duplicates: 1, DuplicateExponent: 1.5, Initial: record.InitialZero},
+		{Level: verdict.SI, Workload: ReadOnly, Operations: 2},
+		{Level: verdict.SI, Workload: Append, Keys: 10, Operations: 4, UnknownRate: 0.02, AbortRate: 0.05},
+		{Level: verdict.SER, Workload: Append, Keys: 3, ListAppends: 1},
+		{Level: verdict.SSER, Workload: Mix, Keys: 100, Duplicates: 0.5, UnknownRate: 0.01},
+		{Level: verdict.StrongSI, Workload: Mix, Keys: 1000, Distribution: Zipf, Duplicates: 0.3, Initial: record.InitialAbsent, Operations: 2},
+		{Level: verdict.SI, Workload: Bank, Keys: 30, UnknownRate: 0.02, AbortRate: 0.05},
+		{Level: verdict.SER, Workload: Ranges, Keys: 50, Initial: record.InitialAbsent},
+		{Level: verdict.SI, Keys: 1 << 33, Distribution: Zipf, Operations: 4},
+		{Level: verdict.PC, Keys: 100, UnknownRate: 0.02, AbortRate: 0.05},
+		{Level: verdict.PC, Workload: CTwitter, Keys: 50, Initial: record.InitialAbsent},
+		{Level: verdict.CC, Keys: 100, Distribution: Zipf, UnknownRate: 0.02, AbortRate: 0.05},
+		{Level: verdict.CC, Workload: CTwitter, Keys: 50, Sessions: 50},
+		{Level: verdict.CC, Workload: Mini, Keys: 3, Stale: 0.9, Initial: record.InitialZero},
+		{Level: verdict.RA, Keys: 30, Stale: 0.5, UnknownRate: 0.02, AbortRate: 0.05},
+		{Level: verdict.RA, Workload: CTwitter, Keys: 50, Stale: 1, Initial: record.InitialZero},
+		{Level: verdict.RC, Keys: 30, Stale: 0.5, Operations: 20},
+		{Level: verdict.RC, Workload: CTwitter, Keys: 50, Stale: 1, Sessions: 3},
+		{Level: verdict.RC, Keys: 1 << 33, Distribution: Zipf, Operations: 4},
+		{Level: verdict.G1, Keys: 30, Stale: 1, Initial: record.InitialAbsent},
+		{Level: verdict.LIN, Workload: Lightweight, Keys: 20},
+		{Level: verdict.LIN, Keys: 20, Operations: 3, UnknownRate: 0.02, MaxSkew: time.Millisecond},
+		{Level: verdict.SER, Workload: CTwitter, Keys: 40, Sessions: 50},
+		{Level: verdict.SI, Workload: CTwitter, Keys: 40, UnknownRate: 0.01, AbortRate: 0.05},
+		{Level: verdict.SER, Workload: Predicates, Keys: 200, UnknownRate: 0.01, AbortRate: 0.05},
+		{Level: verdict.SI, Workload: Predicates, Keys: 400, Operations: 2, UnknownRate: 0.01},
+		{Level: verdict.SER, Workload: Booking, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01, AbortRate: 0.05},
+		{Level: verdict.StrongSI, Workload: Booking, Initial: record.InitialAbsent, Keys: 50, Operations: 3, UnknownRate: 0.01},
+		{Level: verdict.SER, Workload: Queue, Initial: record.InitialAbsent, Keys: 50, Operations: 2, UnknownRate: 0.01, AbortRate: 0.05},
+		{Level: verdict.SI, Workload: Queue, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01},
+		{Level: verdict.SSER, Workload: Unique, Initial: record.InitialAbsent, Keys: 50, Operations: 2, UnknownRate: 0.01},
+		{Level: verdict.PC, Workload: Unique, Initial: record.InitialAbsent, Keys: 20, UnknownRate: 0.01, AbortRate: 0.05},
 	} {
 		t.Run(fmt.Sprintf("%v %v %v", cfg.Level, cfg.Workload, cfg.Distribution), func(t *testing.T) {
 			cfg.Transactions, cfg.Seed = race.Few(5_000, 20_000), 5
@@ -155,7 +150,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 			}
 			var order []verdict.Event
 			for _, e := range events {
-				if committed[e.id] && (e.commit || certificate.KindOf(verdictLevel[cfg.Level]) == certificate.Events) {
+				if committed[e.id] && (e.commit || certificate.KindOf(cfg.Level) == certificate.Events) {
 					order = append(order, verdict.Event{Txn: index[e.id], Commit: e.commit})
 				}
 			}
@@ -164,7 +159,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n := h.Explain(verdictLevel[cfg.Level], order); n > 0 {
+				if n := h.Explain(cfg.Level, order); n > 0 {
 					t.Errorf("the execution does not explain %d rows that predicates were asked for", n)
 				}
 				txns = txns[:0]
@@ -174,7 +169,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 				}
 			}
 			opt := record.Assumptions{Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew)}
-			if err := certificate.Replay(verdict.Result{Level: verdictLevel[cfg.Level], ProvedBy: verdictLevel[cfg.Level], Order: order}, txns, opt); err != nil {
+			if err := certificate.Replay(verdict.Result{Level: cfg.Level, ProvedBy: cfg.Level, Order: order}, txns, opt); err != nil {
 				t.Fatal(err)
 			}
 			if len(txns) != cfg.Transactions || aborted == cfg.Transactions {
@@ -187,7 +182,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 // Records are well formed: in the order of ends, sessions going forward,
 // sequence numbers and ids without holes, transactions of the length asked for.
 func TestRecordsAreWellFormed(t *testing.T) {
-	for _, level := range allLevels {
+	for _, level := range verdict.Levels() {
 		g, txns := history(t, Config{Level: level, Transactions: 5000, Sessions: 7, MaxSkew: 3 * time.Millisecond, Anomaly: "lost-update", Planted: 15})
 		seq, end := map[string]int64{}, map[string]int64{}
 		planted := map[string]bool{}
@@ -229,7 +224,7 @@ func TestRecordsAreWellFormed(t *testing.T) {
 }
 
 func TestSameSeedSameHistory(t *testing.T) {
-	cfg := Config{Level: SI, Seed: 3, Transactions: 500, Keys: 20, AbortRate: 0.1, Duplicates: 0.3, Distribution: Zipf, Anomaly: "lost-update"}
+	cfg := Config{Level: verdict.SI, Seed: 3, Transactions: 500, Keys: 20, AbortRate: 0.1, Duplicates: 0.3, Distribution: Zipf, Anomaly: "lost-update"}
 	_, a := history(t, cfg)
 	_, b := history(t, cfg)
 	if d := cmp.Diff(a, b); d != "" {
@@ -244,7 +239,7 @@ func TestSameSeedSameHistory(t *testing.T) {
 
 // A consumer may stop, and go on later.
 func TestStopping(t *testing.T) {
-	cfg := Config{Transactions: 300}
+	cfg := Config{Level: verdict.SSER, Transactions: 300}
 	_, whole := history(t, cfg)
 	g, err := New(cfg)
 	if err != nil {
@@ -265,7 +260,7 @@ func TestStopping(t *testing.T) {
 }
 
 func TestMiniTransactions(t *testing.T) {
-	_, txns := history(t, Config{Workload: Mini, Transactions: 2000, Keys: 30})
+	_, txns := history(t, Config{Level: verdict.SSER, Workload: Mini, Transactions: 2000, Keys: 30})
 	shapes := map[string]bool{}
 	for _, x := range txns {
 		reads, writes := map[string]bool{}, 0
@@ -294,8 +289,8 @@ func TestMiniTransactions(t *testing.T) {
 // A transfer reads what it writes, an audit reads all; a range is read whole.
 func TestRanges(t *testing.T) {
 	shapes := map[string]int{}
-	_, txns := history(t, Config{Workload: Bank, Transactions: 500, Keys: 5})
-	_, more := history(t, Config{Workload: Ranges, Transactions: 500, Keys: 3, Operations: 5})
+	_, txns := history(t, Config{Level: verdict.SSER, Workload: Bank, Transactions: 500, Keys: 5})
+	_, more := history(t, Config{Level: verdict.SSER, Workload: Ranges, Transactions: 500, Keys: 3, Operations: 5})
 	for _, x := range slices.Concat(txns, more) {
 		shape := ""
 		for _, op := range x.Ops {
@@ -336,7 +331,7 @@ func TestShares(t *testing.T) {
 	}
 	var cfg Config
 	for name, want := range map[string]float64{"rh": 0.95, "bl": 0.5, "wh": 0.3, "blindw-rh": 0.8, "blindw-wr": 0.5, "blindw-wh": 0.2, "blindw-rr": 1} {
-		cfg = Config{}
+		cfg = Config{Level: verdict.SSER}
 		if err := cfg.Preset(name); err != nil {
 			t.Fatal(err)
 		}
@@ -358,7 +353,7 @@ func TestShares(t *testing.T) {
 		t.Error("nonsense is a workload")
 	}
 
-	_, _, keys, _ := count(Config{Distribution: Zipf, Exponent: 1, Keys: 100})
+	_, _, keys, _ := count(Config{Level: verdict.SSER, Distribution: Zipf, Exponent: 1, Keys: 100})
 	// The harmonic number of 100 is 5.187.
 	if got := float64(keys["k0"]) / 40_000; got < 0.18 || got > 0.21 {
 		t.Errorf("zipf: the first key has %.3f of the operations, want 0.193", got)
@@ -366,11 +361,11 @@ func TestShares(t *testing.T) {
 	if got := float64(keys["k9"]) / 40_000; got < 0.015 || got > 0.024 {
 		t.Errorf("zipf: the tenth key has %.4f of the operations, want 0.0193", got)
 	}
-	_, _, keys, _ = count(Config{Distribution: Hotspot, Keys: 10})
+	_, _, keys, _ = count(Config{Level: verdict.SSER, Distribution: Hotspot, Keys: 10})
 	if got := float64(keys["k0"]+keys["k1"]) / 40_000; got < 0.77 || got > 0.83 {
 		t.Errorf("hotspot: two of ten keys have %.3f of the operations, want 0.8", got)
 	}
-	_, _, _, txns := count(Config{Duplicates: 0.5, Keys: 20, NoReads: true, AbortRate: 0.25, DuplicateValues: 10, DuplicateExponent: 1})
+	_, _, _, txns := count(Config{Level: verdict.SSER, Duplicates: 0.5, Keys: 20, NoReads: true, AbortRate: 0.25, DuplicateValues: 10, DuplicateExponent: 1})
 	common, aborted, first := 0, 0, 0
 	kinds := map[string]map[bool]bool{} // by key: its values are common, are not
 	for _, x := range txns {
@@ -416,26 +411,26 @@ func TestShares(t *testing.T) {
 
 func TestConfigErrors(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		"transactions: -1":                {Transactions: -1},
-		"keys":                            {Keys: 1 << 41},
-		"initial: a list":                 {Workload: Mix, Initial: record.InitialZero},
-		"is never zero":                   {Anomaly: "incompatible-order", Initial: record.InitialZero},
-		"always new":                      {Workload: Append, Duplicates: 0.1},
-		"read share: 2":                   {ReadShare: 2},
-		"zipf exponent":                   {Exponent: -1},
-		"can't be negative":               {MaxSkew: -1},
-		"use at most":                     {Pause: 100 * time.Hour},
+		"transactions: -1":                {Level: verdict.SSER, Transactions: -1},
+		"keys":                            {Level: verdict.SSER, Keys: 1 << 41},
+		"initial: a list":                 {Level: verdict.SSER, Workload: Mix, Initial: record.InitialZero},
+		"is never zero":                   {Level: verdict.SSER, Anomaly: "incompatible-order", Initial: record.InitialZero},
+		"always new":                      {Level: verdict.SSER, Workload: Append, Duplicates: 0.1},
+		"read share: 2":                   {Level: verdict.SSER, ReadShare: 2},
+		"zipf exponent":                   {Level: verdict.SSER, Exponent: -1},
+		"can't be negative":               {Level: verdict.SSER, MaxSkew: -1},
+		"use at most":                     {Level: verdict.SSER, Pause: 100 * time.Hour},
 		"this package's":                  {Level: 17},
-		`anomaly "stale": use`:            {Anomaly: "stale"},
-		"takes 4 sessions":                {Anomaly: "long-fork", Sessions: 3},
-		"takes 30 transactions,":          {Anomaly: "lost-update", Planted: 10, Transactions: 29},
-		"workload append":                 {Level: LIN, Workload: Append},
-		"workload c-twitter have several": {Level: LIN, Workload: CTwitter},
-		"anomaly write-skew have several": {Level: LIN, Anomaly: "write-skew"},
-		"number is its own":               {Workload: CTwitter, Duplicates: 0.5},
-		"users: ":                         {Workload: CTwitter, Keys: 1 << 21},
-		"from one state of the table":     {Workload: Predicates, Level: RC},
-		"no duplicates":                   {Workload: Predicates, Duplicates: 0.1},
+		`anomaly "stale": use`:            {Level: verdict.SSER, Anomaly: "stale"},
+		"takes 4 sessions":                {Level: verdict.SSER, Anomaly: "long-fork", Sessions: 3},
+		"takes 30 transactions,":          {Level: verdict.SSER, Anomaly: "lost-update", Planted: 10, Transactions: 29},
+		"workload append":                 {Level: verdict.LIN, Workload: Append},
+		"workload c-twitter have several": {Level: verdict.LIN, Workload: CTwitter},
+		"anomaly write-skew have several": {Level: verdict.LIN, Anomaly: "write-skew"},
+		"number is its own":               {Level: verdict.SSER, Workload: CTwitter, Duplicates: 0.5},
+		"users: ":                         {Level: verdict.SSER, Workload: CTwitter, Keys: 1 << 21},
+		"from one state of the table":     {Workload: Predicates, Level: verdict.RC},
+		"no duplicates":                   {Level: verdict.SSER, Workload: Predicates, Duplicates: 0.1},
 	} {
 		_, err := New(cfg)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -449,7 +444,7 @@ func TestConfigErrors(t *testing.T) {
 // committed, a prefix of 1, 2, … but for what aborted.
 func TestLists(t *testing.T) {
 	const appends, active = 5, 4
-	_, txns := history(t, Config{Level: SSER, Workload: Append, Transactions: 3000, Operations: 4, Keys: active, ListAppends: appends, AbortRate: 0.1})
+	_, txns := history(t, Config{Level: verdict.SSER, Workload: Append, Transactions: 3000, Operations: 4, Keys: active, ListAppends: appends, AbortRate: 0.1})
 	elements, first, last := map[string]int64{}, map[string]int{}, map[string]int{}
 	lengths, read := map[int]bool{}, 0
 	for i, x := range txns {
@@ -497,7 +492,7 @@ func TestLists(t *testing.T) {
 
 // The generator forgets the lists that nobody can use any more.
 func TestListsAreForgotten(t *testing.T) {
-	g, txns := history(t, Config{Level: SI, Workload: Mix, Keys: 300, Transactions: 5000, ListAppends: 2, AbortRate: 0.1, UnknownRate: 0.1})
+	g, txns := history(t, Config{Level: verdict.SI, Workload: Mix, Keys: 300, Transactions: 5000, ListAppends: 2, AbortRate: 0.1, UnknownRate: 0.1})
 	if g.lists.made < 1000 || len(txns) != 5000 {
 		t.Errorf("%d lists made in %d transactions", g.lists.made, len(txns))
 	}
@@ -507,14 +502,6 @@ func TestListsAreForgotten(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for _, l := range allLevels {
-		if got, ok := ParseLevel(l.String()); !ok || got != l {
-			t.Errorf("level %v is parsed as %v, %v", l, got, ok)
-		}
-	}
-	if _, ok := ParseLevel("best"); ok {
-		t.Error("best is a level")
-	}
 	for _, d := range []Distribution{Uniform, Zipf, Hotspot} {
 		if got, ok := ParseDistribution(d.String()); !ok || got != d {
 			t.Errorf("distribution %v is parsed as %v, %v", d, got, ok)
@@ -529,21 +516,21 @@ func TestNames(t *testing.T) {
 // sessions, as the engine's benchmarks use them; then a billion keys, and lists.
 func BenchmarkGenerate(b *testing.B) {
 	for _, cfg := range []Config{
-		{Level: SER, Workload: BlindW},
-		{Level: SI},
-		{Level: SSER, Distribution: Zipf, Keys: 1_000_000},
-		{Level: SI, Workload: Mini},
-		{Level: SI, Operations: 15, Sessions: 20, Keys: 1_000_000_000},
-		{Level: SI, Operations: 15, Sessions: 20, Keys: 1_000_000_000, Distribution: Zipf},
-		{Level: SER, Workload: Append, Operations: 4, Keys: 10},
-		{Level: SER, Workload: CTwitter, Keys: 5000, Sessions: 50},
-		{Level: PC, Workload: CTwitter, Keys: 5000, Sessions: 50},
-		{Level: CC, Workload: CTwitter, Keys: 5000, Sessions: 50},
-		{Level: RA, Workload: CTwitter, Keys: 5000, Sessions: 50},
-		{Level: RC, Workload: CTwitter, Keys: 5000, Sessions: 50},
-		{Level: G1},
-		{Level: RA, Stale: 1},
-		{Level: LIN, Workload: Lightweight},
+		{Level: verdict.SER, Workload: BlindW},
+		{Level: verdict.SI},
+		{Level: verdict.SSER, Distribution: Zipf, Keys: 1_000_000},
+		{Level: verdict.SI, Workload: Mini},
+		{Level: verdict.SI, Operations: 15, Sessions: 20, Keys: 1_000_000_000},
+		{Level: verdict.SI, Operations: 15, Sessions: 20, Keys: 1_000_000_000, Distribution: Zipf},
+		{Level: verdict.SER, Workload: Append, Operations: 4, Keys: 10},
+		{Level: verdict.SER, Workload: CTwitter, Keys: 5000, Sessions: 50},
+		{Level: verdict.PC, Workload: CTwitter, Keys: 5000, Sessions: 50},
+		{Level: verdict.CC, Workload: CTwitter, Keys: 5000, Sessions: 50},
+		{Level: verdict.RA, Workload: CTwitter, Keys: 5000, Sessions: 50},
+		{Level: verdict.RC, Workload: CTwitter, Keys: 5000, Sessions: 50},
+		{Level: verdict.G1},
+		{Level: verdict.RA, Stale: 1},
+		{Level: verdict.LIN, Workload: Lightweight},
 	} {
 		b.Run(fmt.Sprintf("%v/%v/%v/%d", cfg.Level, cfg.Workload, cfg.Distribution, cfg.Keys), func(b *testing.B) {
 			cfg.Transactions = 1<<31 - 1
@@ -566,7 +553,7 @@ func BenchmarkGenerate(b *testing.B) {
 
 // Mini-transactions write two keys in the order of the keys, whatever they read first.
 func TestMiniWritesInOrder(t *testing.T) {
-	d := NewDrawer(Config{Workload: Mini, Keys: 5, ReadShare: 0.5}, rand.New(rand.NewPCG(1, 2)))
+	d := NewDrawer(Config{Level: verdict.SSER, Workload: Mini, Keys: 5, ReadShare: 0.5}, rand.New(rand.NewPCG(1, 2)))
 	both := 0
 	for range 1000 {
 		var written []int
@@ -590,7 +577,7 @@ func TestMiniWritesInOrder(t *testing.T) {
 // A condition of blindw-pred matches a tenth of the rows or, where some were given one value twice, not much more,
 // whatever has happened since its transaction began.
 func TestConditionsMatchFew(t *testing.T) {
-	for _, level := range []Level{SSER, SER, SI} {
+	for _, level := range []verdict.Level{verdict.SSER, verdict.SER, verdict.SI} {
 		_, txns := history(t, Config{Level: level, Workload: Predicates, Keys: 500, Operations: 1, Transactions: 3000})
 		for _, x := range txns {
 			for _, op := range x.Ops {

@@ -185,7 +185,7 @@ func (g *Generator) look(t *running) bool {
 
 // grow makes a place in the store for a further register.
 func (g *Generator) grow(k ref) {
-	if g.cfg.Level.chooses() {
+	if chooses(g.cfg.Level) {
 		g.choice.tabled = append(g.choice.tabled, nil)
 	} else {
 		g.store.tabled = append(g.store.tabled, cell{})

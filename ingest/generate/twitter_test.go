@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -15,7 +16,7 @@ func TestCTwitter(t *testing.T) {
 	if err := cfg.Preset("c-twitter"); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Level, cfg.Transactions, cfg.Keys, cfg.Initial = SSER, 40_000, 200, record.InitialAbsent
+	cfg.Level, cfg.Transactions, cfg.Keys, cfg.Initial = verdict.SSER, 40_000, 200, record.InitialAbsent
 	if cfg.Sessions != 50 {
 		t.Errorf("%d sessions", cfg.Sessions)
 	}
@@ -71,7 +72,7 @@ func TestLightweight(t *testing.T) {
 	if err := cfg.Preset("lwt"); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Level, cfg.Transactions = LIN, 3000
+	cfg.Level, cfg.Transactions = verdict.LIN, 3000
 	sets := 0
 	_, txns := history(t, cfg)
 	for _, x := range txns {
@@ -92,7 +93,7 @@ func TestLightweight(t *testing.T) {
 // At lin every transaction of every workload keeps to one key.
 func TestOneKeyAtLin(t *testing.T) {
 	for _, w := range []Workload{General, BlindW, Mini, ReadOnly, Lightweight} {
-		_, txns := history(t, Config{Level: LIN, Workload: w, Transactions: 500, Keys: 30})
+		_, txns := history(t, Config{Level: verdict.LIN, Workload: w, Transactions: 500, Keys: 30})
 		for _, x := range txns {
 			for _, op := range x.Ops {
 				if op.Key != x.Ops[0].Key {

@@ -313,7 +313,7 @@ func TestTooMuchIsNotAskedFor(t *testing.T) {
 // An order is found beside transactions of which it is not known whether they happened, and that nobody has seen.
 func TestOrderWithUnknownOutcomes(t *testing.T) {
 	for seed := range uint64(8) {
-		g, err := generate.New(generate.Config{Level: generate.SER, Workload: generate.Booking, Transactions: 2000, Keys: 100, Operations: 2, AbortRate: 0.05, UnknownRate: 0.01, Seed: seed})
+		g, err := generate.New(generate.Config{Level: verdict.SER, Workload: generate.Booking, Transactions: 2000, Keys: 100, Operations: 2, AbortRate: 0.05, UnknownRate: 0.01, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +335,7 @@ func TestOrderWithUnknownOutcomes(t *testing.T) {
 // An order is found where it is not asked what the later transactions found, as in a stream.
 func TestOrderOfWhatIsAsked(t *testing.T) {
 	for seed := uint64(6); seed < 8; seed++ {
-		g, err := generate.New(generate.Config{Level: generate.SSER, Workload: generate.Predicates, Transactions: 1000, Keys: 300, Seed: seed})
+		g, err := generate.New(generate.Config{Level: verdict.SSER, Workload: generate.Predicates, Transactions: 1000, Keys: 300, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,13 +354,13 @@ func TestOrderOfWhatIsAsked(t *testing.T) {
 // where one of them did not find a row that was there.
 func TestRunning(t *testing.T) {
 	for _, c := range []struct {
-		at  generate.Level
+		at  verdict.Level
 		of  generate.Workload
 		min verdict.Level
 	}{
-		{generate.SSER, generate.Predicates, verdict.SSER}, {generate.SER, generate.Predicates, verdict.SER}, {generate.SI, generate.Predicates, verdict.SI},
-		{generate.PC, generate.Unique, verdict.PC},
-		{generate.SSER, generate.Booking, verdict.SSER}, {generate.SI, generate.Unique, verdict.SI}, {generate.SSER, generate.Queue, verdict.SER},
+		{verdict.SSER, generate.Predicates, verdict.SSER}, {verdict.SER, generate.Predicates, verdict.SER}, {verdict.SI, generate.Predicates, verdict.SI},
+		{verdict.PC, generate.Unique, verdict.PC},
+		{verdict.SSER, generate.Booking, verdict.SSER}, {verdict.SI, generate.Unique, verdict.SI}, {verdict.SSER, generate.Queue, verdict.SER},
 	} {
 		g, err := generate.New(generate.Config{Level: c.at, Workload: c.of, Transactions: 4000, Keys: 200, Operations: 1, AbortRate: 0.02, Seed: 5})
 		if err != nil {

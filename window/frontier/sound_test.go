@@ -265,13 +265,13 @@ func TestNobodyIsAccused(t *testing.T) {
 // segment says anything at it.
 func TestLargeHistoriesAreNotAccused(t *testing.T) {
 	loads := []generate.Config{
-		{Workload: generate.General},
-		{Workload: generate.General, UnknownRate: 0.05, AbortRate: 0.05},
-		{Workload: generate.BlindW},
-		{Workload: generate.Append, AbortRate: 0.05},
+		{Level: verdict.SSER, Workload: generate.General},
+		{Level: verdict.SSER, Workload: generate.General, UnknownRate: 0.05, AbortRate: 0.05},
+		{Level: verdict.SSER, Workload: generate.BlindW},
+		{Level: verdict.SSER, Workload: generate.Append, AbortRate: 0.05},
 	}
 	for i, cfg := range loads {
-		for l := range generate.Level(5) {
+		for l := range verdict.Level(5) {
 			t.Run(fmt.Sprintf("%v/%v", cfg.Workload, l), func(t *testing.T) {
 				t.Parallel()
 				for round := range 2 + *histories/200 {

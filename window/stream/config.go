@@ -133,7 +133,7 @@ func (c Config) WithDefaults() Config {
 	c.Order.Whole = c.Coverage == record.CoverageComplete
 	c.Order.Bare = c.bare()
 	// Where real time is promised what is out of its place orders less; and who waits for the end waits for no alert.
-	c.Order.Prompt = !c.Whole && !slices.ContainsFunc(c.Levels, realTime)
+	c.Order.Prompt = !c.Whole && !slices.ContainsFunc(c.Levels, verdict.Level.RealTime)
 	c.Order.Numbered = c.Clock == record.ClockDatabase || c.Clock == record.ClockIgnore ||
 		c.Sessions == record.SessionsIgnore
 	return c

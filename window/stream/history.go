@@ -176,7 +176,7 @@ func New(cfg Config) *History {
 }
 
 func newHistory(cfg Config) *History {
-	return &History{cfg: cfg, realTime: slices.ContainsFunc(cfg.Levels, realTime),
+	return &History{cfg: cfg, realTime: slices.ContainsFunc(cfg.Levels, verdict.Level.RealTime),
 		held: held{blocks: map[uint64]*block{}, sessions: map[ref]string{}}}
 }
 

@@ -55,9 +55,8 @@ func (s *segments) orderRules() (rules predicate.Rules, is bool) {
 	}
 	for _, l := range []verdict.Level{verdict.PC, verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER} {
 		if !slices.ContainsFunc(s.cfg.Levels, func(asked verdict.Level) bool { return !l.Implies(asked) }) {
-			realTime := l == verdict.StrongSI || l == verdict.SSER
 			return predicate.Rules{Level: l, Sessions: s.cfg.Sessions == record.SessionsKeep, MaxSkew: s.cfg.MaxSkew,
-				RealTime: realTime || s.cfg.Clock.Enforces()}, !realTime || s.cfg.Clock != record.ClockIgnore
+				RealTime: l.RealTime() || s.cfg.Clock.Enforces()}, !l.RealTime() || s.cfg.Clock != record.ClockIgnore
 		}
 	}
 	return rules, false

@@ -47,7 +47,7 @@ func (c Completeness) String() string { return completenessNames[c] }
 // of it. That is about the records that came: with partial coverage, nothing is
 // concluded from the absence of others.
 func (s *Stretch) At(l verdict.Level) Completeness {
-	realTime := realTime(l)
+	realTime := l.RealTime()
 	switch {
 	case s.Partial&^(WhyTimes|WhyKeys) != 0, realTime && s.Partial&WhyTimes != 0,
 		l == verdict.LIN && s.Partial&WhyKeys != 0:
@@ -62,11 +62,6 @@ func (s *Stretch) At(l verdict.Level) Completeness {
 		return Complete
 	}
 	return AssumingRealTime
-}
-
-// realTime tells whether real time is part of a level.
-func realTime(l verdict.Level) bool {
-	return l == verdict.SSER || l == verdict.StrongSI || l == verdict.LIN
 }
 
 // Whys are reasons, of a closed set, for which a stretch is partial.

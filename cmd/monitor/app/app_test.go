@@ -336,7 +336,7 @@ func TestUntilEndAnswersLikeCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			if err := feed.Send(t.Context(), p, feed.Form{}, generated(t, generate.Config{Level: generate.SER, Transactions: 2000, Keys: 200, Sessions: 8, Seed: 3, Anomaly: tc.anomaly})); err != nil {
+			if err := feed.Send(t.Context(), p, feed.Form{}, generated(t, generate.Config{Level: verdict.SER, Transactions: 2000, Keys: 200, Sessions: 8, Seed: 3, Anomaly: tc.anomaly})); err != nil {
 				t.Fatal(err)
 			}
 			h := newHook(t)
@@ -619,7 +619,7 @@ func TestSeveralHistories(t *testing.T) {
 		quiet[i].DB = "quiet"
 	}
 	send(t, p, quiet...)
-	send(t, p, generated(t, generate.Config{DB: "busy", Transactions: 1000, Seed: 1})...)
+	send(t, p, generated(t, generate.Config{Level: verdict.SSER, DB: "busy", Transactions: 1000, Seed: 1})...)
 	r := start(t, testConfig(brokers), newMemStore(), true)
 	if err := r.wait(t); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g, err := generate.New(generate.Config{Level: generate.StrongSI, Workload: generate.BlindW, Transactions: n, Seed: 7})
+	g, err := generate.New(generate.Config{Level: verdict.StrongSI, Workload: generate.BlindW, Transactions: n, Seed: 7})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func BenchmarkRun(b *testing.B) {
 // by search. Each is proved by itself and made small.
 func BenchmarkAlerts(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "h.jsonl")
-	g, err := generate.New(generate.Config{Level: generate.SI, Transactions: 3000, Keys: 300, Seed: 5})
+	g, err := generate.New(generate.Config{Level: verdict.SI, Transactions: 3000, Keys: 300, Seed: 5})
 	if err != nil {
 		b.Fatal(err)
 	}

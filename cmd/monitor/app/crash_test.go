@@ -33,7 +33,7 @@ func planted(t *testing.T, transactions int) []record.Transaction {
 // own, and so many other keys.
 func plantedIn(t *testing.T, transactions, n, keys int) []record.Transaction {
 	t.Helper()
-	txns := generated(t, generate.Config{Level: generate.SER, Transactions: transactions, Keys: keys, Sessions: 6, Seed: 7})
+	txns := generated(t, generate.Config{Level: verdict.SER, Transactions: transactions, Keys: keys, Sessions: 6, Seed: 7})
 	var out []record.Transaction
 	every := len(txns) / n
 	for i, x := range txns {

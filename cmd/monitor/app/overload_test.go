@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
@@ -56,7 +57,7 @@ func (s *memStore) read() int {
 // many are records of a history, sent a few at a time so that they are many entries.
 func many(t *testing.T, p *kafka.Producer, db string, n int) int {
 	t.Helper()
-	txns := in(db, generated(t, generate.Config{Level: generate.SER, Transactions: n, Sessions: 4, Seed: 3}))
+	txns := in(db, generated(t, generate.Config{Level: verdict.SER, Transactions: n, Sessions: 4, Seed: 3}))
 	for chunk := range slices.Chunk(txns, 50) {
 		send(t, p, chunk...)
 	}
@@ -243,7 +244,7 @@ func TestOverload(t *testing.T) {
 	c.HTTP.Listen = "127.0.0.1:0"
 	g := newGate(t)
 	r := start(t, c, newMemStore(), false, fine, g.holds("default", 60))
-	txns := generated(t, generate.Config{Level: generate.SER, Transactions: 4000, Sessions: 64, Seed: 3})
+	txns := generated(t, generate.Config{Level: verdict.SER, Transactions: 4000, Sessions: 64, Seed: 3})
 	for chunk := range slices.Chunk(txns, 50) {
 		send(t, p, chunk...)
 	}

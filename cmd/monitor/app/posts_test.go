@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/internal/ports"
@@ -32,7 +33,7 @@ func posted(t *testing.T) *config.Config {
 // tells what check does.
 func TestPosts(t *testing.T) {
 	t.Parallel()
-	g, err := generate.New(generate.Config{Level: generate.SER, Transactions: 3000, Keys: 200, Sessions: 8, Seed: 5, Anomaly: "lost-update", Planted: 3})
+	g, err := generate.New(generate.Config{Level: verdict.SER, Transactions: 3000, Keys: 200, Sessions: 8, Seed: 5, Anomaly: "lost-update", Planted: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -114,7 +115,7 @@ func TestAwayWithTheSource(t *testing.T) {
 // What is read meanwhile has room, however much there is: the rest is read when those who write have had their time.
 func TestReturnedHasRoom(t *testing.T) {
 	t.Parallel()
-	g, err := generate.New(generate.Config{Level: generate.SER, Transactions: 3000, Keys: 200, Sessions: 8, Seed: 5, Anomaly: "lost-update", Planted: 1})
+	g, err := generate.New(generate.Config{Level: verdict.SER, Transactions: 3000, Keys: 200, Sessions: 8, Seed: 5, Anomaly: "lost-update", Planted: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 	"github.com/isowatch/isowatch/internal/lab/realkafka"
@@ -21,7 +22,7 @@ func TestRealKafka(t *testing.T) {
 	t.Parallel()
 	b := realkafka.Start(t)
 	b.CreateTopic(t, testTopic, 3, nil)
-	g, err := generate.New(generate.Config{Level: generate.SER, Transactions: 9000, Keys: 500, Sessions: 12, Seed: 11, Anomaly: "lost-update", Planted: 9})
+	g, err := generate.New(generate.Config{Level: verdict.SER, Transactions: 9000, Keys: 500, Sessions: 12, Seed: 11, Anomaly: "lost-update", Planted: 9})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/assemble"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/codec/protobuf"
@@ -23,7 +24,7 @@ type decoder interface {
 
 // In every form, what arrives is what was sent.
 func TestFormsSayTheSame(t *testing.T) {
-	g, err := generate.New(generate.Config{Level: generate.SER, Transactions: 300, Keys: 20, Sessions: 5, Seed: 1})
+	g, err := generate.New(generate.Config{Level: verdict.SER, Transactions: 300, Keys: 20, Sessions: 5, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func (q *Question) order(l verdict.Level) (order []verdict.Event, near []int32) 
 	}) {
 		return nil, nil
 	}
-	return q.items.Order(predicate.Rules{Level: l, Sessions: q.Assume.Sessions == record.SessionsKeep, RealTime: realTime(l),
+	return q.items.Order(predicate.Rules{Level: l, Sessions: q.Assume.Sessions == record.SessionsKeep, RealTime: l.RealTime(),
 		MaxSkew: q.Assume.MaxSkew})
 }
 

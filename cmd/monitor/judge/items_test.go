@@ -430,21 +430,21 @@ func TestPartFindsItsRecords(t *testing.T) {
 // TestOrderOfPredicates: histories of which the times say nearly in which order they ran are decided, and no register is made.
 func TestOrderOfPredicates(t *testing.T) {
 	for _, c := range []struct {
-		at    generate.Level
+		at    verdict.Level
 		asked []verdict.Level
 		of    generate.Workload
 		timed bool
 		skew  time.Duration
 	}{
-		{generate.SSER, []verdict.Level{verdict.SSER, verdict.SER}, generate.Predicates, true, 0},
-		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Predicates, true, time.Minute},
-		{generate.SER, []verdict.Level{verdict.SER, verdict.CC}, generate.Predicates, true, 0},
-		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Booking, true, 0},
-		{generate.SSER, []verdict.Level{verdict.SSER}, generate.Unique, true, 0},
-		{generate.SSER, []verdict.Level{verdict.SER, verdict.SI}, generate.Predicates, false, 0},
-		{generate.StrongSI, []verdict.Level{verdict.StrongSI, verdict.PC}, generate.Predicates, true, 0},
-		{generate.SI, []verdict.Level{verdict.SI, verdict.CC}, generate.Predicates, true, 0},
-		{generate.SI, []verdict.Level{verdict.SI}, generate.Booking, true, 0},
+		{verdict.SSER, []verdict.Level{verdict.SSER, verdict.SER}, generate.Predicates, true, 0},
+		{verdict.SSER, []verdict.Level{verdict.SSER}, generate.Predicates, true, time.Minute},
+		{verdict.SER, []verdict.Level{verdict.SER, verdict.CC}, generate.Predicates, true, 0},
+		{verdict.SSER, []verdict.Level{verdict.SSER}, generate.Booking, true, 0},
+		{verdict.SSER, []verdict.Level{verdict.SSER}, generate.Unique, true, 0},
+		{verdict.SSER, []verdict.Level{verdict.SER, verdict.SI}, generate.Predicates, false, 0},
+		{verdict.StrongSI, []verdict.Level{verdict.StrongSI, verdict.PC}, generate.Predicates, true, 0},
+		{verdict.SI, []verdict.Level{verdict.SI, verdict.CC}, generate.Predicates, true, 0},
+		{verdict.SI, []verdict.Level{verdict.SI}, generate.Booking, true, 0},
 	} {
 		for seed := range uint64(race.Few(2, 8)) {
 			g, err := generate.New(generate.Config{Level: c.at, Workload: c.of, Transactions: 400, Keys: 300, Seed: seed, Operations: 2, NoTimes: !c.timed, AbortRate: 0.05, UnknownRate: 0.01})
@@ -470,7 +470,7 @@ func TestOrderOfPredicates(t *testing.T) {
 // level with fewer of the reads.
 func TestTwoThatBookOneSpan(t *testing.T) {
 	for seed := range uint64(race.Few(1, 4)) {
-		g, err := generate.New(generate.Config{Level: generate.SI, Workload: generate.Booking, Transactions: 500, Keys: 12, Operations: 2, Seed: seed})
+		g, err := generate.New(generate.Config{Level: verdict.SI, Workload: generate.Booking, Transactions: 500, Keys: 12, Operations: 2, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -495,7 +495,7 @@ func TestTwoThatBookOneSpan(t *testing.T) {
 // TestPartIsBounded: how often it is asked whether to stop, and how many operations there are, is bounded where all of
 // a history is judged as well as where not all was asked.
 func TestPartIsBounded(t *testing.T) {
-	g, err := generate.New(generate.Config{Level: generate.PC, Workload: generate.Predicates, ReadShare: 0.5, Operations: 1, Transactions: 1500, Keys: 500, Seed: 3})
+	g, err := generate.New(generate.Config{Level: verdict.PC, Workload: generate.Predicates, ReadShare: 0.5, Operations: 1, Transactions: 1500, Keys: 500, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -646,7 +646,7 @@ func split(txns []record.Transaction) []record.Transaction {
 // asked.
 func TestPlantedAmongManyRows(t *testing.T) {
 	for _, name := range generate.PredicateAnomalies() {
-		q := question(t, generate.Config{Level: generate.SER, Workload: generate.Predicates, Transactions: 800, Keys: 1000, Seed: 4,
+		q := question(t, generate.Config{Level: verdict.SER, Workload: generate.Predicates, Transactions: 800, Keys: 1000, Seed: 4,
 			Initial: record.InitialAbsent, Anomaly: name}, verdict.SER)
 		var h report.History
 		if err := Check(q, &h); err != nil {
@@ -672,7 +672,7 @@ func TestPlantedAmongManyRows(t *testing.T) {
 func TestAllLevelsOfManyRows(t *testing.T) {
 	for name, weakest := range map[string]verdict.Level{"phantom": verdict.RA, "predicate-lost-update": verdict.SI,
 		"predicate-write-skew": verdict.SER} {
-		q := question(t, generate.Config{Level: generate.SSER, Workload: generate.Predicates, Transactions: 200, Keys: 1000, Seed: 4,
+		q := question(t, generate.Config{Level: verdict.SSER, Workload: generate.Predicates, Transactions: 200, Keys: 1000, Seed: 4,
 			Initial: record.InitialAbsent, Anomaly: name}, verdict.Levels()...)
 		q.All, q.Replay = true, false
 		var h report.History
@@ -696,7 +696,7 @@ func TestAllLevelsOfManyRows(t *testing.T) {
 // TestSeveralCausesAmongManyRows: what was planted twice is told twice.
 func TestSeveralCausesAmongManyRows(t *testing.T) {
 	for _, name := range generate.PredicateAnomalies() {
-		q := question(t, generate.Config{Level: generate.SER, Workload: generate.Predicates, Transactions: 800, Keys: 1000, Seed: 4,
+		q := question(t, generate.Config{Level: verdict.SER, Workload: generate.Predicates, Transactions: 800, Keys: 1000, Seed: 4,
 			Initial: record.InitialAbsent, Anomaly: name}, verdict.SER)
 		const planted, later = "planted0", 300
 		for i := range len(q.Txns) - later {

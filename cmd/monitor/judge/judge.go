@@ -56,12 +56,7 @@ func Read(ask []verdict.Level, clock record.Clock) []verdict.Level {
 
 // beyond tells whether a level holds real time while clocks are ignored.
 func beyond(l verdict.Level, clock record.Clock) bool {
-	return clock == record.ClockIgnore && realTime(l)
-}
-
-// realTime tells whether times are part of a level.
-func realTime(l verdict.Level) bool {
-	return l == verdict.StrongSI || l == verdict.SSER || l == verdict.LIN
+	return clock == record.ClockIgnore && l.RealTime()
 }
 
 // Evidence judges a few records at one level, as `monitor check` would when it
@@ -73,7 +68,7 @@ func Evidence(level verdict.Level, h record.Header, txns []record.Transaction) v
 // bare is what small says, with one anomaly and no description of it. Times that are no part of the level change
 // no verdict, and of a few transactions they cost more than they save.
 func bare(level verdict.Level, h record.Header, txns []record.Transaction, extra incremental.Options) verdict.Result {
-	if h.Clock != nil && *h.Clock == record.ClockPrune && !realTime(level) && len(txns) <= untimedMax {
+	if h.Clock != nil && *h.Clock == record.ClockPrune && !level.RealTime() && len(txns) <= untimedMax {
 		h.Clock = new(record.ClockIgnore)
 	}
 	extra.MaxViolations, extra.Bare = 1, true

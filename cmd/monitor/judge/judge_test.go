@@ -73,7 +73,7 @@ func question(t *testing.T, c generate.Config, levels ...verdict.Level) Question
 func TestCheckReplaysWhatItFindsSatisfied(t *testing.T) {
 	for _, noTimes := range []bool{false, true} {
 		for _, clock := range []record.Clock{record.ClockPrune, record.ClockIgnore} {
-			q := question(t, generate.Config{Level: generate.SER, Transactions: 500, Keys: 60, Sessions: 6, Seed: 2, NoTimes: noTimes}, verdict.SI, verdict.SER)
+			q := question(t, generate.Config{Level: verdict.SER, Transactions: 500, Keys: 60, Sessions: 6, Seed: 2, NoTimes: noTimes}, verdict.SI, verdict.SER)
 			q.Assume.Clock = clock
 			var h report.History
 			if err := Check(q, &h); err != nil {
@@ -127,7 +127,7 @@ func TestReplayRefusesAWrongProof(t *testing.T) {
 func TestEveryAnomalyHasEvidenceThatProvesIt(t *testing.T) {
 	for _, name := range slices.Concat(generate.Anomalies(), generate.PredicateAnomalies()) {
 		t.Run(name, func(t *testing.T) {
-			c := generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: name}
+			c := generate.Config{Level: verdict.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: name}
 			isPredicate := slices.Contains(generate.PredicateAnomalies(), name)
 			if isPredicate {
 				c.Initial = record.InitialAbsent
@@ -381,7 +381,7 @@ func TestEvidenceIsTheSameAnomaly(t *testing.T) {
 	for _, levels := range [][]verdict.Level{{verdict.SER}, {verdict.SI, verdict.SER}, {verdict.RC}, {verdict.CC, verdict.SI}, most} {
 		for _, name := range generate.Anomalies() {
 			for _, w := range []generate.Workload{generate.General, generate.Append} {
-				q := question(t, generate.Config{Level: generate.SSER, Workload: w, Transactions: 60, Keys: 40, Sessions: 6, Seed: uint64(len(levels)), Anomaly: name}, levels...)
+				q := question(t, generate.Config{Level: verdict.SSER, Workload: w, Transactions: 60, Keys: 40, Sessions: 6, Seed: uint64(len(levels)), Anomaly: name}, levels...)
 				q.DB = "shop"
 				for i := range q.Txns {
 					q.Txns[i].DB = q.DB
@@ -412,7 +412,7 @@ func TestEvidenceIsTheSameAnomaly(t *testing.T) {
 // more is decided.
 func TestStop(t *testing.T) {
 	for _, anomaly := range []string{"", "lost-update"} {
-		q := question(t, generate.Config{Level: generate.SER, Transactions: 3000, Keys: 60, Sessions: 6, Seed: 2, Anomaly: anomaly}, verdict.SI, verdict.SER)
+		q := question(t, generate.Config{Level: verdict.SER, Transactions: 3000, Keys: 60, Sessions: 6, Seed: 2, Anomaly: anomaly}, verdict.SI, verdict.SER)
 		q.Replay = false
 		asked := 0
 		q.Stop = func() verdict.Reason { asked++; return verdict.NoReason }
@@ -502,7 +502,7 @@ func TestEvidenceWithoutTimeLeft(t *testing.T) {
 // TestProved: the proofs of all that is satisfied are handed on, and what is said of
 // them is heard.
 func TestProved(t *testing.T) {
-	q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: "write-skew"}, verdict.SI, verdict.SER)
+	q := question(t, generate.Config{Level: verdict.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: "write-skew"}, verdict.SI, verdict.SER)
 	var got []verdict.Level
 	full := errors.New("the disk is full")
 	q.Replay, q.Proved = false, func(r verdict.Result) error {
@@ -521,7 +521,7 @@ func TestProved(t *testing.T) {
 // TestVerify: each proof by itself; what is said of the history as a whole goes for
 // all; levels that are wanted have to be there.
 func TestVerify(t *testing.T) {
-	q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4}, verdict.SI, verdict.SER)
+	q := question(t, generate.Config{Level: verdict.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4}, verdict.SI, verdict.SER)
 	c := certificate.New(q.Txns, q.Assume)
 	q.Proved = func(r verdict.Result) error { return c.Add(r, q.Txns) }
 	if err := Check(q, &report.History{}); err != nil {
@@ -557,7 +557,7 @@ func TestVerify(t *testing.T) {
 
 // TestProvesWhatIsWeaker: the order that proves a level proves a weaker one.
 func TestProvesWhatIsWeaker(t *testing.T) {
-	q := question(t, generate.Config{Level: generate.SSER, Transactions: 300, Keys: 40, Sessions: 6, Seed: 4}, verdict.SSER)
+	q := question(t, generate.Config{Level: verdict.SSER, Transactions: 300, Keys: 40, Sessions: 6, Seed: 4}, verdict.SSER)
 	q.Proved = func(r verdict.Result) error {
 		for _, to := range []verdict.Level{verdict.SER, verdict.StrongSI, verdict.SI, verdict.PC, verdict.CC, verdict.RC} {
 			w := r
@@ -577,7 +577,7 @@ func TestProvesWhatIsWeaker(t *testing.T) {
 // TestProofsOfWhatFollows: a level that is undecided by itself, but follows from
 // another, has a proof too.
 func TestProofsOfWhatFollows(t *testing.T) {
-	q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4}, verdict.SER, verdict.SI)
+	q := question(t, generate.Config{Level: verdict.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4}, verdict.SER, verdict.SI)
 	var got []verdict.Level
 	q.Stop = func() verdict.Reason {
 		if len(got) > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -210,7 +211,7 @@ func TestSpecs(t *testing.T) {
 		if err := c.Preset(name); err != nil {
 			t.Fatal(err)
 		}
-		c.Level, c.Seed, c.Transactions = generate.SI, 1, workload(name, "si").Transactions
+		c.Level, c.Seed, c.Transactions = verdict.SI, 1, workload(name, "si").Transactions
 		g, err := generate.New(c)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -62,7 +63,7 @@ func Anomalies() []string {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	full, err := generate.Config{Level: generate.SSER, Workload: generate.BlindW, Seed: c.Seed, Sessions: c.Sessions,
+	full, err := generate.Config{Level: verdict.SSER, Workload: generate.BlindW, Seed: c.Seed, Sessions: c.Sessions,
 		Operations: c.Operations, Keys: c.Keys, Distribution: c.Distribution,
 		Exponent: c.Exponent, ReadShare: c.ReadShare, MaxSkew: c.MaxSkew, Start: c.Start, AbortRate: c.AbortRate,
 		UnknownRate: c.UnknownRate}.WithDefaults()

@@ -79,7 +79,7 @@ func TestPlantedAnomaliesHaveTheirNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(6) {
-				g, err := generate.New(generate.Config{Level: generate.SSER, Workload: generate.General, Anomaly: name, Planted: 1, Seed: seed, Sessions: 20, Keys: 40, Transactions: 30})
+				g, err := generate.New(generate.Config{Level: verdict.SSER, Workload: generate.General, Anomaly: name, Planted: 1, Seed: seed, Sessions: 20, Keys: 40, Transactions: 30})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -73,7 +73,7 @@ func TestPlantedAnomaliesWhereverKeysAre(t *testing.T) {
 			for n := range 1 + *histories/20 {
 				seed := *seedFrom + uint64(n)
 				rng := rand.New(rand.NewPCG(seed, 66))
-				g, err := generate.New(generate.Config{Level: generate.SER, Seed: seed, Anomaly: name, Planted: 5, Transactions: 300, Keys: 20 + rng.IntN(80), Sessions: 4 + rng.IntN(5),
+				g, err := generate.New(generate.Config{Level: verdict.SER, Seed: seed, Anomaly: name, Planted: 5, Transactions: 300, Keys: 20 + rng.IntN(80), Sessions: 4 + rng.IntN(5),
 					Workload: []generate.Workload{generate.General, generate.BlindW, generate.Mini}[rng.IntN(3)], AbortRate: float64(rng.IntN(2)) * 0.1, UnknownRate: float64(rng.IntN(2)) * 0.02})
 				if err != nil {
 					t.Fatal(err)

@@ -251,7 +251,7 @@ func TestPlantedAnomaliesAreFoundAcrossCuts(t *testing.T) {
 			for n := range 1 + *histories/20 {
 				seed := *seedFrom + uint64(n)
 				rng := rand.New(rand.NewPCG(seed, 64))
-				g, err := generate.New(generate.Config{Level: generate.SSER, Seed: seed, Anomaly: name, Planted: 5, Transactions: 400, Keys: 8 + rng.IntN(30), Sessions: 4 + rng.IntN(5),
+				g, err := generate.New(generate.Config{Level: verdict.SSER, Seed: seed, Anomaly: name, Planted: 5, Transactions: 400, Keys: 8 + rng.IntN(30), Sessions: 4 + rng.IntN(5),
 					Workload: []generate.Workload{generate.General, generate.BlindW, generate.Mini}[rng.IntN(3)], AbortRate: float64(rng.IntN(2)) * 0.1})
 				if err != nil {
 					t.Fatal(err)
