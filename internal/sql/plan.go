@@ -164,22 +164,10 @@ func Plans(tokens []Token) []*Plan {
 
 // split parts tokens where statements end.
 func split(tokens []Token) (out [][]Token) {
-	depth, from := 0, 0
-	for i := 0; i <= len(tokens); i++ {
-		if i < len(tokens) {
-			if tokens[i].Is("(") {
-				depth++
-			} else if tokens[i].Is(")") {
-				depth--
-			}
-			if depth > 0 || !tokens[i].Is(";") {
-				continue
-			}
+	for p := (planner{tokens: tokens}); p.at < len(tokens); p.at++ {
+		if part := p.until(";"); len(part) > 0 {
+			out = append(out, part)
 		}
-		if i > from {
-			out = append(out, tokens[from:i])
-		}
-		from = i + 1
 	}
 	return out
 }
@@ -380,21 +368,13 @@ func (p *planner) query() *Plan {
 	if out.Plain = out.Plain && selects == 1; !out.Plain {
 		return out
 	}
-	depth, from := 0, -1
-	for i, t := range p.tokens {
-		switch {
-		case t.Is("("):
-			depth++
-		case t.Is(")"):
-			depth--
-		case t.Is("from") && depth == 0 && from < 0:
-			from = i
-		}
-	}
-	if from < 0 {
+	p.at++
+	p.until("from")
+	list := Span{1, p.at}
+	if !p.take("from") {
 		return out
 	}
-	out.List, p.at = Span{1, from}, from+1
+	out.List = list
 	p.take("only")
 	n, ok := p.name()
 	if !ok {
@@ -406,12 +386,12 @@ func (p *planner) query() *Plan {
 		return out
 	}
 	if p.take("where") {
-		if !p.conditions(out, n.Table, alias, "order", "limit", "offset", "for", "fetch") {
-			return out
-		}
-	} else if p.at < len(p.tokens) && !p.peek().Is("order") && !p.peek().Is("limit") && !p.peek().Is("for") && !p.peek().
-		Is("offset") && !p.peek().Is("fetch") {
-		return out // more tables
+		ok = p.conditions(out, n.Table, alias, "order", "limit", "offset", "for", "fetch")
+	} else {
+		ok = len(p.until("order", "limit", "offset", "for", "fetch")) == 0 // no more tables
+	}
+	if !ok {
+		return out
 	}
 	out.Single = true
 	for i, t := range p.tokens {
@@ -561,30 +541,18 @@ func (p *planner) assignments(out *Plan, ends ...string) {
 // may be otherwise.
 func (p *planner) conditions(out *Plan, table, alias string, ends ...string) bool {
 	from := p.at
-	tokens := p.until(ends...)
+	q := planner{tokens: p.until(ends...)}
 	out.Only, out.Where = true, Span{from, p.at}
-	depth, begin := 0, 0
-	for i := 0; i <= len(tokens); i++ {
-		if i < len(tokens) {
-			t := tokens[i]
-			switch {
-			case t.Is("("):
-				depth++
-			case t.Is(")"):
-				depth--
-			case depth == 0 && (t.Is("or") || t.Is("between") || t.Is("case") || t.Is("current")):
-				return false
-			}
-			if depth > 0 || !t.Is("and") {
-				continue
-			}
-		}
-		if a, ok := p.equal(tokens[begin:i], table, alias); ok {
+	for more := true; more; more = q.take("and") {
+		a, ok := p.equal(q.until("and", "or", "between", "case", "current"), table, alias)
+		switch {
+		case q.at < len(q.tokens) && !q.peek().Is("and"):
+			return false
+		case ok:
 			out.Conditions = append(out.Conditions, a)
-		} else {
+		default:
 			out.Only = false
 		}
-		begin = i + 1
 	}
 	return true
 }
@@ -615,17 +583,9 @@ func (p *planner) equal(tokens []Token, table, alias string) (Assignment, bool) 
 
 // closes tells whether the first parenthesis is closed by the last token.
 func closes(tokens []Token) bool {
-	depth := 0
-	for i, t := range tokens {
-		if t.Is("(") {
-			depth++
-		} else if t.Is(")") {
-			if depth--; depth == 0 {
-				return i == len(tokens)-1
-			}
-		}
-	}
-	return false
+	p := planner{tokens: tokens, at: 1}
+	p.until(")")
+	return p.at == len(tokens)-1
 }
 
 // columnOf is the column that tokens name, of this table or any.

@@ -16,8 +16,7 @@ import (
 // Catalog is what a database says of its tables. It does not change once it is loaded.
 type Catalog struct {
 	database string
-	tables   map[sql.Name]*table
-	byName   map[string][]*table
+	tables   map[sql.Name][]*table // without a schema: in whichever these are
 	byOID    map[uint32]*table
 	writers  map[string]bool // functions of which it is not known what they write
 	isAtWork bool            // when it was loaded, somebody wrote what is recorded
@@ -58,16 +57,6 @@ func (t *table) column(name string) int {
 }
 
 func (t *table) isKey(column int) bool { return slices.Contains(t.key, column) }
-
-// named are the tables that a name may mean, in whichever schemas it is looked up.
-func (c *Catalog) named(n sql.Name) []*table {
-	if t := c.tables[n]; t != nil {
-		return []*table{t}
-	} else if n.Schema != "" {
-		return nil
-	}
-	return c.byName[n.Table]
-}
 
 // Tables says of how many tables rows are recorded, and why those of others are not.
 func (c *Catalog) Tables() (recorded int, others map[string]string) {
@@ -121,8 +110,7 @@ const (
 
 // Load asks a database for its tables. Any role may.
 func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
-	c := &Catalog{tables: map[sql.Name]*table{}, byName: map[string][]*table{}, byOID: map[uint32]*table{},
-		writers: map[string]bool{}}
+	c := &Catalog{tables: map[sql.Name][]*table{}, byOID: map[uint32]*table{}, writers: map[string]bool{}}
 	keys := map[uint32]string{}
 	err := conn.QueryRow(ctx, "select current_database()").Scan(&c.database)
 	if err != nil {
@@ -155,8 +143,10 @@ func Load(ctx context.Context, conn *pgx.Conn) (*Catalog, error) {
 			case strings.ContainsAny(rel+schema, ".:"):
 				t.notHeld = "its name has a point or a colon"
 			}
-			c.tables[sql.Name{Schema: schema, Table: rel}], c.byOID[oid] = t, t
-			c.byName[rel] = append(c.byName[rel], t)
+			c.byOID[oid] = t
+			for _, n := range []sql.Name{{Schema: schema, Table: rel}, {Table: rel}} {
+				c.tables[n] = append(c.tables[n], t)
+			}
 		})
 	var number int16
 	var typ uint32

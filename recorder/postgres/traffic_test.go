@@ -84,8 +84,9 @@ func TestTraffic(t *testing.T) {
 			if loads++; loads == 1 { // the application makes the table
 				return &Catalog{database: "canary"}, nil
 			}
-			return &Catalog{database: "canary", tables: map[sql.Name]*table{{Schema: "public", Table: "account"}: account},
-				byName: map[string][]*table{"account": {account}}, byOID: map[uint32]*table{oid: account}}, nil
+			tables := []*table{account}
+			return &Catalog{database: "canary", tables: map[sql.Name][]*table{{Schema: "public", Table: "account"}: tables, {Table: "account"}: tables},
+				byOID: map[uint32]*table{oid: account}}, nil
 		}
 		for _, piece := range []int{1, 7, 1 << 20} {
 			var out bytes.Buffer

@@ -281,7 +281,7 @@ func (c *Connection) start(r *run) *run {
 		}
 	case sql.Define:
 		for _, n := range p.Writes {
-			for _, t := range r.catalog.named(n) {
+			for _, t := range r.catalog.tables[n] {
 				c.loseRows(p, t)
 			}
 		}
@@ -331,11 +331,11 @@ func (c *Connection) loseFollowers(p *sql.Plan, t *table, deleted bool, columns 
 
 // find is the table that a statement of this connection names.
 func (c *Connection) find(r *run, n sql.Name) (*table, bool) {
-	tables := r.catalog.named(sql.Name{Table: n.Table})
+	tables := r.catalog.tables[sql.Name{Table: n.Table}]
 	if n.Schema == "pg_temp" || n.Schema == "" && c.temporary[n.Table] {
 		return &table{}, len(tables) == 0
 	}
-	if tables = r.catalog.named(n); len(tables) != 1 {
+	if tables = r.catalog.tables[n]; len(tables) != 1 {
 		return nil, false
 	}
 	return tables[0], true

@@ -24,7 +24,7 @@ func shop() *Catalog {
 	t := &table{oid: 16400, rel: "a", called: "a", key: []int{0}, columns: []column{
 		{name: "id", number: 1, class: sql.ClassInt}, {name: "n", number: 2, class: sql.ClassInt, preset: sqlNull, hasPreset: true},
 		{name: "s", number: 3, class: sql.ClassText, preset: sqlNull, hasPreset: true}}}
-	return &Catalog{database: "shop", tables: map[sql.Name]*table{{Schema: "public", Table: "a"}: t}, byName: map[string][]*table{"a": {t}, "twice": {t, t}},
+	return &Catalog{database: "shop", tables: map[sql.Name][]*table{{Schema: "public", Table: "a"}: {t}, {Table: "a"}: {t}, {Table: "twice"}: {t, t}},
 		byOID: map[uint32]*table{t.oid: t}, writers: map[string]bool{"f": true}}
 }
 
