@@ -163,13 +163,11 @@ func (t *totals) suspect(level verdict.Level) {
 
 // with adds an alert to what is shown of a level, if it is not there and there is room.
 func with(shown []report.Anomaly, a alerts.Alert) []report.Anomaly {
-	again := func(x report.Anomaly) bool { return x.Same == a.ID }
+	again := func(x report.Anomaly) bool { return x.Alert.ID == a.ID }
 	if len(shown) >= anomaliesMax || slices.ContainsFunc(shown, again) {
 		return shown
 	}
-	x := judge.Anomaly(a)
-	x.Same = a.ID
-	return append(shown, x)
+	return append(shown, judge.Anomaly(a))
 }
 
 // asked are the levels that are read as this one under the clock; alerts name them.
@@ -194,7 +192,7 @@ func (w *worker) carry(results []report.Result) {
 		found := []report.Anomaly{}
 		for _, level := range w.asked(r.Level) {
 			for _, x := range w.totals.found[level] {
-				same := func(y report.Anomaly) bool { return x.Same == y.Same }
+				same := func(y report.Anomaly) bool { return x.Alert.ID == y.Alert.ID }
 				if len(found) < anomaliesMax && !slices.ContainsFunc(found, same) {
 					found = append(found, x)
 				}

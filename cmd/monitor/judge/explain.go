@@ -2,14 +2,12 @@ package judge
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
-	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -73,14 +71,13 @@ func (x *explainer) first(v verdict.Result) report.Result {
 		asked := name.Asked{Levels: x.q.Levels, Clock: x.q.Assume.Clock}
 		for _, violation := range v.Violations {
 			n := name.Of(name.Plain(violation, x.find), x.find, asked)
-			same := Same(violation, asked, x.find)
-			r.Anomalies = append(r.Anomalies, report.Anomaly{Name: n.Name, Level: n.Breaks[0].String(), Same: same})
+			r.Anomalies = append(r.Anomalies, report.Anomaly{Name: n.Name, Level: n.Breaks[0].String(),
+				Alert: alerts.Alert{ID: Same(violation, asked, x.find)}})
 		}
 		return r
 	}
 	alert, err := x.asFound(v.Violations[0], judgeLeast)
 	a := Anomaly(alert)
-	a.Same = alert.ID
 	if err != nil {
 		a.Level = v.Level.String() // a weaker one was not tried
 		r.Notes = append(r.Notes, hurry(1))
@@ -187,7 +184,6 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	}
 	alert = alert.Near(x.q.Events)
 	e := explained{anomaly: Anomaly(alert), err: err}
-	e.anomaly.Same = alert.ID
 	e.level, _ = verdict.ParseLevel(alert.Level)
 	x.told[told] = e
 	return e
@@ -251,7 +247,6 @@ func Anomaly(a alerts.Alert) report.Anomaly {
 	for _, c := range a.Cases {
 		out.Cases = append(out.Cases, edges(c))
 	}
-	out.Draw = func(w io.Writer, color bool) error { return present.Text(w, a, present.Options{Color: color}) }
 	return out
 }
 

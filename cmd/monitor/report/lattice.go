@@ -39,8 +39,8 @@ func (h *History) weakestFirst(anomaliesMax int) {
 		slices.SortStableFunc(all, func(a, b Anomaly) int { return height(a.Level) - height(b.Level) })
 		seen := map[string]bool{}
 		all = slices.DeleteFunc(all, func(a Anomaly) bool {
-			again := seen[a.Same]
-			seen[a.Same] = true
+			again := seen[a.Alert.ID]
+			seen[a.Alert.ID] = true
 			return again
 		})
 		if anomaliesMax > 0 {

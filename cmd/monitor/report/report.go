@@ -15,7 +15,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -134,13 +133,9 @@ type Anomaly struct {
 	History      []json.RawMessage `json:"history"` // records, header line first
 	Events       []alerts.Nearby   `json:"events,omitempty"`
 
-	// Same is equal for an anomaly that several levels do not allow; not part of the
-	// JSON.
-	Same string `json:"-"`
-	// Alert is all that is known of it; not part of the JSON.
+	// Alert is all that is known of it; not part of the JSON. Its ID is equal for an anomaly that several levels do not
+	// allow.
 	Alert alerts.Alert `json:"-"`
-	// Draw shows it to a person; not part of the JSON.
-	Draw func(w io.Writer, color bool) error `json:"-"`
 }
 
 // Edge is a dependency of a cycle.

@@ -2,13 +2,14 @@ package report
 
 import (
 	"encoding/json"
-	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
@@ -78,12 +79,10 @@ func full() History {
 			{Level: "si", Verdict: "satisfied", Seconds: 0.25, Anomalies: []Anomaly{}, Notes: []string{"no times"}},
 			{Level: "strong-si", Verdict: "unknown", Unknown: &Unknown{Reason: "conflicts", Decided: 0.98, Count: 12}, Anomalies: []Anomaly{}},
 			{Level: "ser", Verdict: "violated", Anomalies: []Anomaly{{
-				Name: "write-skew", Adya: "G2-item", Level: "ser", Transactions: []string{"a"}, Same: "write-skew of a",
+				Name: "write-skew", Adya: "G2-item", Level: "ser", Transactions: []string{"a"},
 				Cycle:       []Edge{{From: "a", To: "b", Type: "rw", Key: "x"}},
-				Explanation: "because", History: []json.RawMessage{json.RawMessage(`{"id":"a"}`)}, Draw: func(w io.Writer, _ bool) error {
-					_, err := io.WriteString(w, "a ─rw─▶ b\n\nbecause\n")
-					return err
-				},
+				Explanation: "because", History: []json.RawMessage{json.RawMessage(`{"id":"a"}`)},
+				Alert: alerts.Alert{ID: "write-skew of a", Name: "write-skew", Level: "ser", Summary: "a ─rw─▶ b", Explanation: "because"},
 			}}, Stats: Stats{Stats: verdict.Stats{Choices: 12, Constraints: 1200, Pruned: 1190, Residual: 10, Conflicts: 3}, PeakBytes: 9, PhaseSeconds: Phases{Decode: 0.5}}},
 		}}
 	h.Conclude(0)
@@ -150,10 +149,7 @@ func TestText(t *testing.T) {
   sser      VIOLATED   0.000 s  1 anomaly: write-skew
             12 reads with several possible writers, 10 orders of writes searched, 3 dead ends met
 
-  a ─rw─▶ b
-
-  because
-
+` + shown(t, h.Results[2].Anomalies[0]) + `
 b.jsonl:3: can't be judged: ops[1]: unknown operation
 big.jsonl: not read to its end
   si        unknown    0.000 s  the time was over before it was decided (timeout)
@@ -256,10 +252,18 @@ func TestInfer(t *testing.T) {
 
 // drawn is an anomaly that breaks a level and what that implies.
 func drawn(name, level string, ids ...string) Anomaly {
-	return Anomaly{Name: name, Level: level, Transactions: ids, Same: name + strings.Join(ids, " "), Draw: func(w io.Writer, _ bool) error {
-		_, err := io.WriteString(w, name+" of "+strings.Join(ids, ", ")+"\n")
-		return err
-	}}
+	said := name + " of " + strings.Join(ids, ", ")
+	return Anomaly{Name: name, Level: level, Transactions: ids, Alert: alerts.Alert{ID: said, Name: name, Level: level, Transactions: ids, Summary: said}}
+}
+
+// shown is how an anomaly stands in the text.
+func shown(t *testing.T, a Anomaly) string {
+	t.Helper()
+	var b strings.Builder
+	if err := present.Text(&b, a.Alert, present.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll("  "+strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\n", "\n  ")+"\n", "\n  \n", "\n\n")
 }
 
 // survey is the report on a history of which all levels were asked.
@@ -320,12 +324,9 @@ func TestLattice(t *testing.T) {
   sser, ser, strong-si, si: partial
   lin: a transaction has several keys
 
-  lost-update of T1, T2
-
-  stale-read of T1, T3
-
-  write-skew of T3, T4
-
+` + shown(t, drawn("lost-update", "si", "T1", "T2")) + `
+` + shown(t, drawn("stale-read", "strong-si", "T1", "T3")) + `
+` + shown(t, drawn("write-skew", "ser", "T3", "T4")) + `
 h.jsonl: strongest cc; pc unknown (conflicts, 1,200 left open, 50% decided); si VIOLATED (lost-update); strong-si VIOLATED (lost-update, stale-read); ser sser VIOLATED (lost-update, write-skew)  1.500 s
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {

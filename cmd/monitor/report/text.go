@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
@@ -251,7 +252,7 @@ func (h *History) distinct() []*Anomaly {
 	for i := range h.Results {
 		for j := range h.Results[i].Anomalies {
 			a := &h.Results[i].Anomalies[j]
-			if !slices.ContainsFunc(all, func(o *Anomaly) bool { return o.Same == a.Same }) {
+			if !slices.ContainsFunc(all, func(o *Anomaly) bool { return o.Alert.ID == a.Alert.ID }) {
 				all = append(all, a)
 			}
 		}
@@ -266,7 +267,7 @@ func (t Text) anomalies(b *strings.Builder, h *History) error {
 	for _, a := range all {
 		b.WriteByte('\n')
 		var drawing strings.Builder
-		if err := a.Draw(&drawing, t.Color); err != nil {
+		if err := present.Text(&drawing, a.Alert, present.Options{Color: t.Color}); err != nil {
 			return err
 		}
 		for line := range strings.Lines(drawing.String()) {
