@@ -7,6 +7,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/constraint"
 	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -400,25 +401,25 @@ func (ev *evidence) reread(c *check, x *exhibits, slots []version.Slot, b *budge
 	s.polys[0].Budget = b.Share()
 	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
-	sessions, fresh := map[sessionID]sessionID{}, sessionID(0)
+	chains, fresh := map[sessionID]reach.Chain{}, reach.Chain(0)
 	for _, o := range slots {
 		t := ev.h.txns.At(ev.h.slotTx[o])
-		session, ok := sessions[t.session]
+		chain, ok := chains[t.session]
 		if !ok || t.base { // a base's is forgotten
-			session = fresh
+			chain = fresh
 			fresh++
 		}
 		f := ev.g.txnFor(t)
-		f.session = session
+		f.Chain = chain
 		if t.base {
-			f.base, f.timed = false, t.timed && !t.open
+			f.Base, f.Timed = false, t.timed && !t.open
 		} else {
-			sessions[t.session] = session
+			chains[t.session] = chain
 		}
 		if t.open {
-			f.prev = ev.renamedPrev(t, renamed)
+			f.Prev = ev.renamedPrev(t, renamed)
 		}
-		renamed[o] = s.add(f, len(x.s.tab.Recorded(o)), len(x.s.tab.Writes(o)))
+		renamed[o] = s.add(f, t.lsn, len(x.s.tab.Recorded(o)), len(x.s.tab.Writes(o)))
 	}
 	versions := map[version.ID]version.ID{}
 	tab := &x.s.tab

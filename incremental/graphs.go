@@ -5,6 +5,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/constraint"
+	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/incremental/weak"
@@ -259,17 +260,17 @@ func (g *graphs) settleHeld(watermark int64) {
 }
 
 // txnFor is what strands are told of a transaction.
-func (g *graphs) txnFor(t *txn) strandTxn {
-	x := strandTxn{session: t.session, start: t.start, end: t.end, timed: t.timed, open: t.open,
-		uncertain: t.doubt == uncertain, lsn: t.lsn, prev: none}
+func (g *graphs) txnFor(t *txn) constraint.Txn {
+	x := constraint.Txn{Chain: reach.Chain(t.session), Start: t.start, End: t.end, Timed: t.timed, Open: t.open,
+		Uncertain: t.doubt == uncertain, Prev: none}
 	if t.base {
-		x.base, x.first, x.timed = true, none, false
+		x.Base, x.First, x.Timed = true, none, false
 		if t.timed && t.end <= g.h.txns.At(g.h.slotTx[g.h.first]).end {
-			x.first = g.h.first
+			x.First = g.h.first
 		}
 	}
 	if t.prev != none {
-		x.prev = g.h.txns.At(t.prev).slot
+		x.Prev = g.h.txns.At(t.prev).slot
 	}
 	return x
 }
@@ -443,7 +444,8 @@ func (g *graphs) copy(cfg constraint.Config) *strand {
 	var late [2][]func()
 	for slot := range version.Slot(len(g.h.slotTx)) {
 		reads := g.main.tab.Recorded(slot)
-		s.add(g.txnFor(g.h.txns.At(g.h.slotTx[slot])), len(reads), len(g.main.tab.Writes(slot)))
+		t := g.h.txns.At(g.h.slotTx[slot])
+		s.add(g.txnFor(t), t.lsn, len(reads), len(g.main.tab.Writes(slot)))
 		for ; next < version.ID(tab.Len()); next++ {
 			if ver := tab.At(next); ver.Kind != version.Written {
 				s.source(ver.Key, ver.Kind)

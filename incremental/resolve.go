@@ -142,7 +142,7 @@ func (r *resolver) enter(index ordinal) {
 		reads, writes = 0, 0
 	}
 	for i, s := range r.g.strands {
-		slot := s.add(r.g.txnFor(t), reads, writes)
+		slot := s.add(r.g.txnFor(t), t.lsn, reads, writes)
 		if i == 0 {
 			t.slot = slot
 			r.h.slotTx = append(r.h.slotTx, index)

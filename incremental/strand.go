@@ -46,19 +46,6 @@ type strand struct {
 	holds bool
 }
 
-// strandTxn is what a strand is told of a transaction.
-type strandTxn struct {
-	session    sessionID
-	start, end int64
-	timed      bool
-	prev       version.Slot // its predecessor, or none
-	open       bool         // its outcome is unknown: it precedes nothing in its session
-	base       bool         // it is of the time before all others, and follows nothing
-	first      version.Slot // of a base: the first of the others, or none if its end is not known
-	uncertain  bool         // it is not known whether it is in the history
-	lsn        int64        // where it committed in the database's log, or 0
-}
-
 // ambiguous is a read of several candidates.
 type ambiguous struct {
 	slot    version.Slot
@@ -84,28 +71,26 @@ func newStrand(cfgs []constraint.Config) *strand {
 	return s
 }
 
-// add takes in the next transaction, with room for so many reads and writes.
-func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
+// add takes in the next transaction, with room for so many reads and writes. It lies on the chain of its session; one
+// that is open precedes nothing there, and a base follows nothing. lsn is where it committed in the database's log, or 0.
+func (s *strand) add(x constraint.Txn, lsn int64, reads, writes int) version.Slot {
 	slot := version.Slot(s.tab.Slots())
-	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, Base: t.base,
-		First: t.first, Uncertain: t.uncertain}
-	if t.open || t.base {
+	if x.Open || x.Base {
 		x.Chain = reach.Alone
 	} else {
-		for int(t.session) >= len(s.last) {
+		for int(x.Chain) >= len(s.last) {
 			s.last = append(s.last, version.None)
 		}
-		x.Chain, x.Prev = reach.Chain(t.session), s.last[t.session]
-		s.last[t.session] = slot
+		x.Prev, s.last[x.Chain] = s.last[x.Chain], slot
 	}
-	if t.open || !t.timed {
+	if x.Open || !x.Timed {
 		s.tab.Endless(slot)
 	}
-	if t.lsn != 0 {
-		s.tab.Commits(slot, t.lsn)
+	if lsn != 0 {
+		s.tab.Commits(slot, lsn)
 	}
 	line := version.Line(x.Chain)
-	if s.unordered || t.open || t.base {
+	if s.unordered || x.Open || x.Base {
 		line = ^version.Line(slot)
 	}
 	s.tab.Add(line, reads, writes)

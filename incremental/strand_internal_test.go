@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/constraint"
+	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/version"
 )
@@ -16,7 +17,7 @@ func TestReadDecidesAnother(t *testing.T) {
 	for _, split := range []bool{false, true} {
 		s := newStrand([]constraint.Config{{Sessions: true, Split: split}})
 		next := func(session uint32) (version.Slot, version.ID) {
-			x := s.add(strandTxn{session: sessionID(session), prev: none}, 1, 1)
+			x := s.add(constraint.Txn{Chain: reach.Chain(session), Prev: none}, 0, 1, 1)
 			return x, s.write(x, 0)
 		}
 		_, b := next(0)
@@ -53,7 +54,7 @@ func strandOf(cfgs []constraint.Config, writers uint32) (*strand, []version.ID) 
 	s := newStrand(cfgs)
 	var out []version.ID
 	for i := range writers {
-		x := s.add(strandTxn{session: sessionID(i), prev: none}, 1, 1)
+		x := s.add(constraint.Txn{Chain: reach.Chain(i), Prev: none}, 0, 1, 1)
 		out = append(out, s.write(x, 0))
 	}
 	return s, out

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/constraint"
+	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestChainOutOfSlotOrder(t *testing.T) {
 	s := newStrand([]constraint.Config{{RealTime: true, Sessions: true}})
 	for i := range uint32(3) { // all overlap; the chain is 0, 2, 1
-		s.add(strandTxn{session: sessionID(i), end: int64(10 + i), timed: true, prev: none}, 1, 1)
+		s.add(constraint.Txn{Chain: reach.Chain(i), End: int64(10 + i), Timed: true, Prev: none}, 0, 1, 1)
 	}
 	var w [3]version.ID
 	for slot := range uint32(3) {

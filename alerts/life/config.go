@@ -34,7 +34,6 @@ type Config struct {
 
 // The defaults.
 const (
-	RepeatDefault       = 4 * time.Hour
 	ResolveAfterDefault = 15 * time.Minute
 	// ResolveTransactionsDefault: of anomalies that one in 300 transactions has, so many
 	// without one come once in 28 times.
