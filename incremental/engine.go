@@ -61,12 +61,6 @@ type stopper struct {
 	reason verdict.Reason
 }
 
-type waitingRead struct {
-	index ordinal
-	cell  cellID
-	by    int64 // the latest time its writer's record can carry
-}
-
 // New makes an engine for levels, which are not empty.
 func New(opt Options) *Engine {
 	if opt.Conflicts == 0 {

@@ -223,101 +223,50 @@ func (e *Engine) writerShown(id verdict.TxnID, k version.Key, wrote map[verdict.
 	return true
 }
 
-// Undecided are the transactions, some of them more than once, of which something is not decided that those decide who
-// may still come, or that none comes: whom a read is from, say; or of which something was found that the next Tick tells;
-// and the first of those that no search has seen. O(what waits).
-func (e *Engine) Undecided(yield func(verdict.TxnID) bool) {
+// Undecided calls f with the transactions, and a key, of which something is not decided that those decide who may still
+// come, or that none comes; with some more than once. O(what waits).
+//
+//   - Reads: the writer of what it read has not come.
+//   - Writes: it was aborted, and that is read; whether it was its value is not known before nobody else can come who
+//     wrote it.
+//   - All: it was the first to read the list; it is not known yet whether something was before the first element.
+//   - No key: it is not decided whom a read is from, say, or something was found that the next Tick tells, or it is the
+//     first of those that no search has seen.
+//
+// An engine that goes on in place of this one needs all with keys to find what those reads prove.
+func (e *Engine) Undecided(f func(verdict.Exhibit)) {
+	at := func(index ordinal) verdict.TxnID { return e.h.txns.At(index).id }
+	keys := func(c cellID) []string { return []string{e.h.nameOf(e.h.cells.At(c).key)} }
+	for _, w := range e.h.waiters {
+		if w.index == none || e.h.saysNothing(w.cell) {
+			continue
+		}
+		f(verdict.Exhibit{Txn: at(w.index), Reads: keys(w.cell)})
+		if aborted := e.h.others(w.cell).aborted; aborted != verdict.NoTxn {
+			f(verdict.Exhibit{Txn: aborted, Writes: keys(w.cell)})
+		}
+	}
+	for _, w := range slices.Concat(e.r.unanchored.queue, e.r.unanchored.late) {
+		f(verdict.Exhibit{Txn: at(w.index), All: keys(w.cell)})
+	}
 	reads := [][]pendingRead{e.r.atClose, e.r.doubtful}
 	if e.weak != nil {
 		reads = append(reads, e.weak.repeats, e.weak.choices)
 	}
-	for index := range e.h.undecided(reads...) {
-		if !yield(e.h.txns.At(index).id) {
-			return
-		}
-	}
-	for _, w := range e.r.waiting {
-		if e.h.cells.At(w.cell).waiting != none && !e.h.saysNothing(w.cell) && !yield(e.h.txns.At(w.index).id) {
-			return
-		}
-	}
-	for _, w := range e.r.unanchored {
-		if !yield(e.h.txns.At(w.index).id) {
-			return
-		}
-	}
+	e.h.undecided(func(index ordinal) { f(verdict.Exhibit{Txn: at(index)}) }, reads...)
 	for _, v := range e.out.told {
 		for _, t := range v.Evidence {
-			if !yield(t) {
-				return
-			}
+			f(verdict.Exhibit{Txn: t})
 		}
 	}
 	for _, c := range e.g.checks {
-		if c.left && int(c.searched) < e.h.txns.Len() && !yield(e.h.txns.At(c.searched).id) {
-			return
+		if c.left && int(c.searched) < e.h.txns.Len() {
+			f(verdict.Exhibit{Txn: at(c.searched)})
 		}
 	}
 }
 
-// Waiting are the reads whose writer has not come, by transaction, in the order
-// of Step, and for each the keys; and the aborted transactions that wrote what is
-// read, with the keys among Writes: whether it was their value is not known before
-// nobody else can come who wrote it. An engine that goes on in place of this one needs
-// both to find what those reads prove.
-func (e *Engine) Waiting() []verdict.Exhibit {
-	var out []verdict.Exhibit
-	at := map[verdict.TxnID]int{}
-	exhibit := func(id verdict.TxnID) *verdict.Exhibit {
-		i, ok := at[id]
-		if !ok {
-			i = len(out)
-			at[id] = i
-			out = append(out, verdict.Exhibit{Txn: id})
-		}
-		return &out[i]
-	}
-	waits := map[pendingRead]bool{}
-	met := map[cellID]bool{}
-	for _, w := range e.r.waiting {
-		if e.h.saysNothing(w.cell) {
-			continue
-		}
-		if !met[w.cell] {
-			met[w.cell] = true
-			for index := range e.h.waitersOf(w.cell) {
-				waits[pendingRead{index, w.cell}] = true
-			}
-		}
-		if !waits[pendingRead{w.index, w.cell}] {
-			continue
-		}
-		key := e.h.nameOf(e.h.cells.At(w.cell).key)
-		if x := exhibit(e.h.txns.At(w.index).id); !slices.Contains(x.Reads, key) {
-			x.Reads = append(x.Reads, key)
-		}
-		if aborted := e.h.others(w.cell).aborted; aborted != verdict.NoTxn {
-			if x := exhibit(aborted); !slices.Contains(x.Writes, key) {
-				x.Writes = append(x.Writes, key)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
-	return out
-}
-
-// Unanchored are the first reads of lists of which it is not known yet whether something was before the first element,
-// oldest first.
-func (e *Engine) Unanchored() []verdict.Exhibit {
-	var out []verdict.Exhibit
-	for _, w := range e.r.unanchored {
-		key := e.h.nameOf(e.h.cells.At(w.cell).key)
-		out = append(out, verdict.Exhibit{Txn: e.h.txns.At(w.index).id, Reads: []string{key}})
-	}
-	return out
-}
-
-// Anchored tells whether that is known of a key, and nothing was.
+// Anchored tells whether it is known of a list that nothing was before its first element.
 func (e *Engine) Anchored(key string) bool {
 	lk := e.h.listKeys[e.h.keyNumber(key)]
 	return lk != nil && lk.anchored

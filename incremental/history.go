@@ -121,10 +121,11 @@ type otherWriters struct {
 }
 
 // member is a transaction that writes a value, or waits for its writer, and the next one to have come, in a ring:
-// after the latest the oldest. Those that are freed are in a list.
+// after the latest the oldest. Those that are freed are in a list, and of nobody.
 type member struct {
 	index ordinal
 	next  uint32
+	cell  cellID // the value that it waits for
 }
 
 // joined makes at, which nothing follows, the latest of last's ring, or one of its own, and returns it.
@@ -304,7 +305,7 @@ func (vs *values) wait(c cellID, index ordinal) {
 		vs.freed = vs.waiters[at].next
 	}
 	cl := vs.cells.At(c)
-	vs.waiters[at].index = index
+	vs.waiters[at].index, vs.waiters[at].cell = index, c
 	cl.waiting = joined(vs.waiters, cl.waiting, at)
 }
 
@@ -330,7 +331,7 @@ func (vs *values) unwait(c cellID, index ordinal) bool {
 				cl.waiting = before
 			}
 			vs.waiters[before].next = vs.waiters[at].next
-			vs.waiters[at].next, vs.freed = vs.freed, at
+			vs.waiters[at].index, vs.waiters[at].next, vs.freed = none, vs.freed, at
 			return true
 		}
 		if before = at; at == last {
@@ -341,13 +342,10 @@ func (vs *values) unwait(c cellID, index ordinal) bool {
 
 // release empties c's ring of waiting reads and calls f with them, oldest first.
 func (vs *values) release(c cellID, f func(index ordinal)) {
-	last := vs.cells.At(c).waiting
-	if last == none {
-		return
-	}
 	all := slices.Collect(vs.waitersOf(c))
-	vs.waiters[last].next, vs.freed = vs.freed, vs.waiters[last].next
-	vs.cells.At(c).waiting = none
+	for _, index := range all {
+		vs.unwait(c, index)
+	}
 	for _, index := range all {
 		f(index)
 	}

@@ -112,7 +112,7 @@ func (r *resolver) decideList(index ordinal, c cellID) {
 	if !r.h.mayCome() {
 		r.anchor(k)
 	} else if lk.reader == none {
-		r.unanchored = append(r.unanchored, waitingRead{index, c, r.h.deadline(index)})
+		r.unanchored.push(waitingRead{index, c, r.h.deadline(index)})
 	}
 	if len(l.elements) > len(lk.longest) {
 		lk.longest, lk.reader, lk.cell = l.elements, index, c

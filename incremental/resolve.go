@@ -22,13 +22,12 @@ type resolver struct {
 	out  *output
 	stop *stopper
 
-	waiting    []waitingRead         // reads whose writer has not come, oldest first
-	looked     int                   // waiting[:looked] were looked at by giveUp
+	waiting    waits                 // reads whose writer has not come, and some of whom it has
 	deferred   []pendingRead         // batch: reads that wait until all candidates are admitted
 	blocked    int                   // reads that could not be decided
 	atClose    []pendingRead         // reads that only the end of the input decides
 	doubtful   []pendingRead         // those of atClose whose readers may not have taken effect
-	unanchored []waitingRead         // the first lists read of keys that are not anchored, oldest first
+	unanchored waits                 // the first lists read of keys that are not anchored
 	suspended  map[ordinal][]anomaly // what uncertain transactions broke, if they took effect
 	repeatsDue bool                  // lists that were read again are being decided
 }
@@ -239,7 +238,7 @@ func (r *resolver) readFrom(index, w ordinal, c cellID) {
 		r.decideAmong(index, c)
 		return
 	}
-	if !r.h.arrived(w) {
+	if r.h.mayCome() && !r.h.arrived(w) {
 		r.wait(index, c)
 		return
 	}
@@ -251,7 +250,7 @@ func (r *resolver) readFrom(index, w ordinal, c cellID) {
 		r.read(index, c, r.h.cells.At(c).version)
 	case x.slot != none && r.g.main.tab.WriteOf(x.slot, r.h.cells.At(c).key) != none:
 		r.read(index, c, r.g.main.tab.WriteOf(x.slot, r.h.cells.At(c).key))
-	case r.opt.Online:
+	case r.h.mayCome():
 		r.wait(index, c)
 	default: // the writer has a later slot and will wake it
 		r.h.wait(c, index)
@@ -373,7 +372,7 @@ func (r *resolver) choose(index ordinal, c cellID) {
 // was read, or an element of it.
 func (r *resolver) wait(index ordinal, c cellID) {
 	r.h.wait(c, index)
-	r.waiting = append(r.waiting, waitingRead{index, c, r.h.deadline(index)})
+	r.waiting.push(waitingRead{index, c, r.h.deadline(index)})
 }
 
 // exclusionBytes is what it takes to say that of two transactions at most one took effect.
@@ -560,36 +559,19 @@ func (r *resolver) resolveWoken() {
 	r.g.settle()
 }
 
-// giveUp resolves the reads whose writer can't come any more, which are nearly in the order of their deadlines: but for
-// those, among what came to wait since the last time, of who was seen late to have taken effect.
+// giveUp resolves the reads whose writer can't come any more.
 func (r *resolver) giveUp(watermark int64) {
-	n := 0
 	r.h.giving = true
-	due := func(at int) bool {
-		w := r.waiting[at]
-		if w.by >= watermark && !r.h.closed {
-			return false
-		}
+	for w := range r.waiting.due(watermark, r.h.closed) {
 		if r.h.unwait(w.cell, w.index) {
 			r.h.closedSet = true
 			r.decide(w.index, r.h.waitedFor(w.index, w.cell))
 			r.h.closedSet = false
 		}
-		return true
 	}
-	for n < len(r.waiting) && due(n) {
-		n++
+	for w := range r.unanchored.due(watermark, r.h.closed) {
+		r.anchor(r.h.cells.At(w.cell).key)
 	}
-	r.looked = max(r.looked, n)
-	for end := len(r.waiting); r.looked < end; r.looked++ {
-		due(r.looked)
-	}
-	r.looked -= n
-	r.waiting = slices.Delete(r.waiting, 0, n)
-	for n = 0; n < len(r.unanchored) && (r.unanchored[n].by < watermark || r.h.closed); n++ {
-		r.anchor(r.h.cells.At(r.unanchored[n].cell).key)
-	}
-	r.unanchored = slices.Delete(r.unanchored, 0, n)
 	r.h.giving = false
 	r.g.settleHeld(watermark)
 }

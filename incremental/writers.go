@@ -1,7 +1,6 @@
 package incremental
 
 import (
-	"iter"
 	"math"
 	"slices"
 
@@ -301,31 +300,27 @@ func before(at, much int64) int64 {
 
 func (h *history) txnOf(s version.Slot) verdict.TxnID { return h.txns.At(h.slotTx[s]).id }
 
-// undecided are the transactions of some reads, and of suspects, that are not decided as yet. What is not known when no
-// writer can come any more is open for good, though the input's end may decide it: a monitor's has none.
-func (h *history) undecided(reads ...[]pendingRead) iter.Seq[ordinal] {
-	return func(yield func(ordinal) bool) {
-		for _, of := range reads {
-			for _, r := range of {
-				if !h.closed && h.deadline(r.index) >= h.watermark && !yield(r.index) {
-					return
-				}
-			}
+// undecided calls f with the transactions of some reads, and of suspects, that are not decided as yet. What is not known
+// when no writer can come any more is open for good, though the input's end may decide it: a monitor's has none.
+func (h *history) undecided(f func(ordinal), reads ...[]pendingRead) {
+	if h.closed {
+		return
+	}
+	for _, r := range slices.Concat(reads...) {
+		if h.deadline(r.index) >= h.watermark {
+			f(r.index)
 		}
-		for _, s := range h.suspects {
-			i := h.indexOf[s.v.Txns[0]]
-			if !h.closed && i != none && h.deadline(i) >= h.watermark && !yield(i) {
-				return
-			}
+	}
+	for _, s := range h.suspects {
+		if i := h.indexOf[s.v.Txns[0]]; i != none && h.deadline(i) >= h.watermark {
+			f(i)
 		}
 	}
 }
 
 // pending is how many they are.
 func (h *history) pending(reads ...[]pendingRead) (n int) {
-	for range h.undecided(reads...) {
-		n++
-	}
+	h.undecided(func(ordinal) { n++ }, reads...)
 	return n
 }
 

@@ -467,13 +467,15 @@ func (s *segments) decided() (n uint64, before int64) {
 		i = min(i, s.looked)
 	}
 	before = math.MaxInt64
-	for t := range s.engine.Undecided {
-		if t := int(t); t < len(s.seeds) { // it lies before the overlap
+	s.engine.Undecided(func(x verdict.Exhibit) {
+		switch t := int(x.Txn); {
+		case len(x.Writes) > 0: // it was aborted
+		case t < len(s.seeds): // it lies before the overlap
 			before = min(before, s.seeds[t].End)
-		} else {
+		default:
 			i = min(i, t-len(s.seeds))
 		}
-	}
+	})
 	n = s.whole.before(before)
 	behind := uint64(0)
 	for _, f := range s.fed[i:] {
@@ -658,12 +660,11 @@ func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdic
 	if !s.unique {
 		return u // what had waited is told in any case
 	}
-	for _, x := range s.engine.Unanchored() {
-		u.Lists = append(u.Lists, []byte(x.Reads[0]))
-	}
-	slices.SortFunc(u.Lists, bytes.Compare)
 	place, at := 0, from
 	for _, x := range waiting {
+		for _, key := range x.All {
+			u.Lists = append(u.Lists, []byte(key))
+		}
 		i := int(x.Txn) - len(s.seeds)
 		if i < from || len(x.Reads) == 0 {
 			continue
@@ -676,6 +677,7 @@ func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdic
 		}
 		u.Waited = append(u.Waited, w)
 	}
+	slices.SortFunc(u.Lists, bytes.Compare)
 	return u
 }
 
@@ -723,7 +725,7 @@ func (s *segments) rotate() {
 	}
 	s.count(results)
 	s.foldBefore(from)
-	waiting := s.engine.Waiting()
+	waiting := s.waiting()
 	before := s.unknown(from, waiting, results)
 	seeds := s.nextSeeds(from, waiting)
 	if s.stopped() {
@@ -746,6 +748,22 @@ func (s *segments) rotate() {
 	s.ended, s.before = true, before
 	s.begin(seeds, overlap)
 	s.stretch(cut, end, begin, unjudged(results, false))
+}
+
+// waiting is what Engine.Undecided tells, a transaction after the other in the order of Step.
+func (s *segments) waiting() (all []verdict.Exhibit) {
+	s.engine.Undecided(func(x verdict.Exhibit) { all = append(all, x) })
+	slices.SortStableFunc(all, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
+	n := 0
+	for _, x := range all {
+		if n == 0 || all[n-1].Txn != x.Txn {
+			all[n] = verdict.Exhibit{Txn: x.Txn}
+			n++
+		}
+		of := &all[n-1]
+		of.Reads, of.Writes, of.All = append(of.Reads, x.Reads...), append(of.Writes, x.Writes...), append(of.All, x.All...)
+	}
+	return all[:n]
 }
 
 // overlap is the first of fed that the next engine is given once more.
@@ -857,7 +875,7 @@ func (s *segments) foldWrites(id verdict.TxnID, keys []version.Key) {
 	s.front.Forget(&stub, f.at)
 }
 
-// nextSeeds are the frontier, if it is small, and what of waiting, which Engine.Waiting names, lies before
+// nextSeeds are the frontier, if it is small, and what of waiting lies before
 // fed[from]: reads whose writer may still come, and aborted writers. Keys are spilled only when it is not small any
 // more, for good: so what an engine is told does not depend on where keys are.
 func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Transaction {
@@ -867,8 +885,14 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 	for i := range stubs {
 		seeds = append(seeds, placed(stubs[i].Txn, stubs[i].Arrival))
 	}
-	overlaps := func(x verdict.Exhibit) bool { return int(x.Txn) >= len(s.seeds)+from }
-	waiting = slices.DeleteFunc(waiting, overlaps)
+	var alone []verdict.Exhibit // reads, without what stands around them
+	waiting = slices.DeleteFunc(waiting, func(x verdict.Exhibit) bool {
+		overlaps := int(x.Txn) >= len(s.seeds)+from
+		if !overlaps && len(x.All) > 0 {
+			alone = append(alone, verdict.Exhibit{Txn: x.Txn, Reads: x.All})
+		}
+		return overlaps || len(x.Reads)+len(x.Writes) == 0
+	})
 	if n := len(waiting) - max(waitingLeast, s.cfg.Overlap/4); n > 0 {
 		for _, x := range waiting[:n] {
 			s.giveUp(s.placeOf(x.Txn))
@@ -881,7 +905,6 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 			at[seeds[i].ID] = i
 		}
 	}
-	var alone []verdict.Exhibit // reads, without what stands around them
 	for _, x := range waiting {
 		t, ok := s.record(x.Txn)
 		if !ok {
@@ -909,7 +932,7 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 		}
 		seeds = append(seeds, t)
 	}
-	s.stats.Unawaited += s.outOfPlace(append(alone, slices.DeleteFunc(s.engine.Unanchored(), overlaps)...))
+	s.stats.Unawaited += s.outOfPlace(alone)
 	return seeds
 }
 
@@ -1064,6 +1087,7 @@ func readsOf(ops []record.Op, keys []string) []record.Op {
 		}
 	}
 	slices.Sort(at)
+	at = slices.Compact(at)
 	out := make([]record.Op, len(at))
 	for n, i := range at {
 		out[n] = ops[i]
