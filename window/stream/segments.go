@@ -1131,8 +1131,8 @@ func (s *segments) placeOf(id verdict.TxnID) int64 {
 
 // leaveOut gives up seeds, which are what was forgotten, for one segment.
 func (s *segments) leaveOut(seeds []record.Transaction) {
-	for i := range seeds {
-		if strings.HasPrefix(seeds[i].Session, waitingSession) {
+	for i := range seeds { // with a read in front, or aborted, for what waits; else of the frontier
+		if seeds[i].Status == record.Aborted || seeds[i].Ops[0].Kind == record.Read {
 			s.giveUp(seeds[i].End)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -34,5 +35,18 @@ func TestWaitingReadIsShownInItsPlace(t *testing.T) {
 	for _, name := range []string{"", "\x00", "1\x00-1\x00t", "1\x009\x00t", "x\x001\x00ts"} { // what a client may call its session
 		y := record.Transaction{Session: waitingSession + name}
 		joinSession(&y)
+	}
+}
+
+// What waits is counted when it is left out, also a read that is in one seed with what its transaction wrote.
+func TestLeftOutIsCounted(t *testing.T) {
+	read, write := record.Op{Kind: record.Read, Key: "x"}, record.Op{Kind: record.Write, Key: "y", Value: record.Int(1)}
+	alone := record.Transaction{Session: "a", Ops: []record.Op{read}}
+	leaveSession(&alone)
+	h := New(Config{Levels: []verdict.Level{verdict.SI}})
+	h.segs.leaveOut([]record.Transaction{alone, {Session: "b", Ops: []record.Op{read, write}}, {Session: "c", Ops: []record.Op{write}},
+		{Session: "d", Status: record.Aborted, Ops: []record.Op{write}}})
+	if n := h.Stats().Unawaited; n != 3 {
+		t.Errorf("%d are given up, want 3", n)
 	}
 }
