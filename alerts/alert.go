@@ -150,9 +150,8 @@ type Context struct {
 	// Budget is what Judge and Find draw from; nil: as much as they want.
 	Budget Budget
 	// Veil hides keys and values in all that the alert says.
-	Veil  veil.Veil
-	Now   int64 // Unix nanoseconds
-	Links map[string]string
+	Veil veil.Veil
+	Now  int64 // Unix nanoseconds
 }
 
 func (c Context) asked() name.Asked {
@@ -220,9 +219,6 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	a := begun(id, n, v, ctx)
 	a.Weakest, a.Holds, a.State = weakest.String(), verdict.Names(holds), Fresh
 	a.Summary, a.Explanation, a.Evidence = e.Summary, e.Text, p.lines()
-	if ctx.Links != nil {
-		a.Links = ctx.Links
-	}
 	a.Cycle = edges(v, cycle(v, lookup), ids, lookup)
 	for _, c := range v.Cases {
 		a.Cases = append(a.Cases, edges(v, c, ids, lookup))

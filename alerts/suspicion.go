@@ -97,7 +97,7 @@ func (a Alert) Explained(judge shrink.Judge, find Finder, budget Budget, most in
 		records[id] = &t
 	}
 	ctx := Context{DB: a.DB, Assumptions: record.Assumptions{}.Override(h), OneKey: s.OneKey,
-		Judge: judge, Find: find, Budget: budget, Now: a.FirstSeen, Links: a.Links,
+		Judge: judge, Find: find, Budget: budget, Now: a.FirstSeen,
 		Lookup: func(id verdict.TxnID) (*record.Transaction, bool) { t, ok := records[id]; return t, ok }}
 	for _, text := range s.Levels {
 		if l, ok := verdict.ParseLevel(text); ok {
@@ -105,7 +105,7 @@ func (a Alert) Explained(judge shrink.Judge, find Finder, budget Budget, most in
 		}
 	}
 	out, err := NewWithin(s.Violation, ctx, most)
-	out.Group, out.At = a.Group, a.At
+	out.Group, out.At, out.Links = a.Group, a.At, a.Links
 	if a.Values != "" {
 		out.Values = a.Values
 	}
