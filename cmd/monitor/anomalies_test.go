@@ -98,7 +98,7 @@ func proves(t *testing.T, l verdict.Level, a report.Anomaly) {
 	if err != nil || len(hs) != 1 {
 		t.Fatalf("%d histories, %v in\n%s", len(hs), err, &lines)
 	}
-	if got := judge.Evidence(l, hs[0].Header, hs[0].Transactions); got != verdict.Violated {
+	if got := judge.NewProver(nil, 1<<40).Judge(l, hs[0].Header, hs[0].Transactions); got != verdict.Violated {
 		t.Errorf("the evidence of %s is %v at %v:\n%s", a.Name, got, l, &lines)
 	}
 }

@@ -379,7 +379,7 @@ func TestEvidenceProvesTheAlert(t *testing.T) {
 		t.Errorf("alert %s at %s, breaks %v", a.Name, a.Level, a.Breaks)
 	}
 	header, txns := parseEvidence(t, a.Evidence)
-	if got := judge.Evidence(verdict.SI, header, txns); got != verdict.Violated {
+	if got := judge.NewProver(nil, 1<<40).Judge(verdict.SI, header, txns); got != verdict.Violated {
 		t.Errorf("the evidence is %s:\n%s", got, a.Evidence)
 	}
 	r.stop(t)

@@ -92,9 +92,8 @@ func (w *worker) raise(ctx context.Context) error {
 func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Time) error {
 	under := v.Under
 	under.Tables = judge.Tables(v.Violation, under.Tables)
-	in := judge.Context(w.db, under, w.cfg.Levels, alerts.Remembered(v.Find))
-	in.Found = v.Found
-	in.Now, in.OneKey, in.Veil = now.UnixNano(), w.history.SingleObjects(), w.veil
+	in := alerts.Context{DB: w.db, Levels: w.cfg.Levels, Assumptions: under, Lookup: alerts.Remembered(v.Find),
+		Found: v.Found, Now: now.UnixNano(), OneKey: w.history.SingleObjects(), Veil: w.veil}
 	w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
 	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
 	m := w.proved.meet(w.history.Next(), same, v.Level)

@@ -135,7 +135,7 @@ func TestNextMeetingIsProved(t *testing.T) {
 		t.Errorf("%d are counted as forgotten, want 4", n)
 	}
 	// One of which there are enough, that is too large to be kept, and that there is nothing to count with.
-	in := judge.Context(w.db, v.Under, a.cfg.Levels, alerts.Remembered(v.Find))
+	in := alerts.Context{DB: w.db, Levels: a.cfg.Levels, Assumptions: v.Under, Lookup: alerts.Remembered(v.Find)}
 	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
 	w.told.add(kindOf(same, &v), sharesMax)
 	for id := range verdict.TxnID(1000) {

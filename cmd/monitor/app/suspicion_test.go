@@ -129,7 +129,7 @@ func violated(t *testing.T, a alerts.Alert) {
 		}
 	}
 	level, _ := verdict.ParseLevel(a.Level)
-	if judge.Evidence(level, h, txns) != verdict.Violated {
+	if judge.NewProver(nil, 1<<40).Judge(level, h, txns) != verdict.Violated {
 		t.Errorf("the evidence of %s is not violated at %s", a.ID, a.Level)
 	}
 }

@@ -49,7 +49,7 @@ func TestValuesAreHidden(t *testing.T) {
 			r.stop(t)
 			ids[a.ID] = true
 			header, txns := parseEvidence(t, a.Evidence)
-			if got := judge.Evidence(verdict.SI, header, txns); got != verdict.Violated {
+			if got := judge.NewProver(nil, 1<<40).Judge(verdict.SI, header, txns); got != verdict.Violated {
 				t.Errorf("the evidence is %s:\n%s", got, a.Evidence)
 			}
 			shows := values == config.ValuesFull

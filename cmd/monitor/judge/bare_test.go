@@ -27,7 +27,7 @@ func TestEvidenceIsJudgedAsAFile(t *testing.T) {
 			s.Header.Clock = &clock
 			for _, l := range verdict.Levels() {
 				want := small(l, s.Header, s.Txns, incremental.Options{}).Outcome
-				if got := Evidence(l, s.Header, s.Txns); got != want {
+				if got := unlimited(l, s.Header, s.Txns); got != want {
 					t.Fatalf("seed %d, %v, clock %v: %v, as a file %v\n%s", seed, l, clock, got, want, script.Format(s))
 				}
 				found[l][want]++

@@ -10,7 +10,6 @@ import (
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Results are the reports on levels, without anomalies. Times are the caller's.
@@ -92,9 +91,8 @@ func (x *explainer) first(v verdict.Result) report.Result {
 
 // context is what the history's alerts are made in.
 func (x *explainer) context() alerts.Context {
-	ctx := Context(x.q.DB, x.q.Assume, x.q.Levels, x.find)
-	ctx.Found = x.q.rowsFound()
-	return ctx
+	return alerts.Context{DB: x.q.DB, Levels: x.q.Levels, Assumptions: x.q.Assume, Lookup: x.find, OneKey: x.single,
+		Found: x.q.rowsFound()}
 }
 
 // asFound is the alert of a violation, with evidence that was not made small; an error says that so many steps, which it
@@ -108,7 +106,7 @@ func (x *explainer) asFound(v verdict.Violation, steps int) (alerts.Alert, error
 		}
 		return verdict.NoReason
 	}, 1)
-	ctx.Judge, ctx.Find, ctx.Budget, ctx.OneKey = proving.Judge, nil, proving, x.single
+	ctx.Judge, ctx.Budget = proving.Judge, proving
 	alert, err := alerts.New(v, ctx)
 	x.left -= proving.All()
 	return alert.Unfinished(), err
@@ -167,11 +165,9 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	}
 	ctx := x.context()
 	proving := NewProver(x.q.stopped, x.steps)
-	ctx.Judge, ctx.Find, ctx.Budget = proving.Judge, proving.Find, proving
-	if guarantee {
-		ctx.Find = nil
+	if ctx.Judge, ctx.Budget = proving.Judge, proving; !guarantee {
+		ctx.Find = proving.Find
 	}
-	ctx.OneKey = x.single
 	alert, err := alerts.New(v, ctx)
 	x.left -= proving.All()
 	switch stopped := x.q.stopped() != verdict.NoReason; {
@@ -232,12 +228,6 @@ func (x *explainer) guarantees(all []verdict.GuaranteeResult) []report.Guarantee
 		out = append(out, r)
 	}
 	return out
-}
-
-// Context is what alerts are made in when the history is judged under these
-// assumptions.
-func Context(db string, a record.Assumptions, levels []verdict.Level, find name.Lookup) alerts.Context {
-	return alerts.Context{DB: db, Levels: levels, Assumptions: a, Lookup: find, Judge: Evidence, Find: Found}
 }
 
 // Anomaly is an alert as reports show it.

@@ -413,7 +413,8 @@ func TestPartFindsItsRecords(t *testing.T) {
 						t.Fatalf("seed %d: %v at %v names a transaction that is not there", seed, v.Kind, res.Level)
 					}
 				}
-				if a, err := alerts.New(v, Context("d", q.Assume, levels, find(i))); err != nil {
+				p := NewProver(nil, 1<<40)
+				if a, err := alerts.New(v, alerts.Context{DB: "d", Levels: levels, Assumptions: q.Assume, Lookup: find(i), Judge: p.Judge, Find: p.Find}); err != nil {
 					t.Fatalf("seed %d: %s at %v: %v\n%s\n%+v", seed, a.Name, res.Level, err, script.Format(script.Script{Txns: txns}), v)
 				}
 				if v.Level != res.Level {

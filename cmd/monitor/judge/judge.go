@@ -59,12 +59,6 @@ func beyond(l verdict.Level, clock record.Clock) bool {
 	return clock == record.ClockIgnore && l.RealTime()
 }
 
-// Evidence judges a few records at one level, as `monitor check` would when it
-// reads them with that header in front.
-func Evidence(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-	return bare(level, h, txns, incremental.Options{}).Outcome
-}
-
 // bare is what small says, with one anomaly and no description of it. Times that are no part of the level change
 // no verdict, and of a few transactions they cost more than they save.
 func bare(level verdict.Level, h record.Header, txns []record.Transaction, extra incremental.Options) verdict.Result {
@@ -78,11 +72,6 @@ func bare(level verdict.Level, h record.Header, txns []record.Transaction, extra
 // untimedMax bounds the transactions that are judged without times where these decide
 // nothing.
 const untimedMax = 1024
-
-// Found is what Evidence finds, of which the first would be told.
-func Found(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
-	return small(level, h, txns, incremental.Options{MaxViolations: foundMax}).Violations
-}
 
 // Prover judges what alerts take for their evidence, within a budget of counted steps: of an anomaly
 // that is hard to prove there is a proof first, and as much smaller a one as the budget allows. It is an alerts.Budget.
@@ -138,7 +127,8 @@ func (p *Prover) Over() bool {
 	return over
 }
 
-// Judge is Evidence within the budget; beyond it all is unknown.
+// Judge judges a few records at one level, as `monitor check` would when it reads them with that header in front,
+// within the budget; beyond it all is unknown.
 func (p *Prover) Judge(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
 	if p.Over() {
 		return verdict.Unknown
@@ -156,7 +146,7 @@ func (p *Prover) Judge(level verdict.Level, h record.Header, txns []record.Trans
 	return r.Outcome
 }
 
-// Find is Found within the budget.
+// Find is what Judge finds, of which the first would be told.
 func (p *Prover) Find(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
 	if p.Over() {
 		return nil

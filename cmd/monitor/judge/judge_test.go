@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
@@ -146,7 +147,7 @@ func TestEveryAnomalyHasEvidenceThatProvesIt(t *testing.T) {
 					t.Errorf("it is called %s", a.Name)
 				}
 				h := evidence(t, a)
-				if got := Evidence(verdict.SER, h.Header, h.Transactions); got != verdict.Violated {
+				if got := unlimited(verdict.SER, h.Header, h.Transactions); got != verdict.Violated {
 					t.Errorf("%s: the evidence is %s\n%s", a.Name, got, a.History)
 				}
 			}
@@ -180,7 +181,7 @@ func TestEvidenceBreaksLevelsBeside(t *testing.T) {
 		for i, r := range h.Results {
 			for _, a := range r.Anomalies {
 				e := evidence(t, a)
-				outcome := Evidence(c.levels[i], e.Header, e.Transactions)
+				outcome := unlimited(c.levels[i], e.Header, e.Transactions)
 				if outcome != verdict.Violated || !slices.Contains(a.Alert.Breaks, r.Level) {
 					t.Errorf("%s: %s, which breaks %v, does not break it", r.Level, a.Name, a.Alert.Breaks)
 				}
@@ -190,6 +191,11 @@ func TestEvidenceBreaksLevelsBeside(t *testing.T) {
 			}
 		}
 	}
+}
+
+// unlimited judges evidence as a Prover does, however long that takes.
+func unlimited(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+	return bare(level, h, txns, incremental.Options{}).Outcome
 }
 
 // evidence is what check reads of an anomaly's evidence.
@@ -487,7 +493,7 @@ func TestEvidenceWithoutTimeLeft(t *testing.T) {
 				for _, a := range r.Anomalies {
 					told++
 					at, _ := verdict.ParseLevel(a.Level)
-					if h := evidence(t, a); Evidence(at, h.Header, h.Transactions) != verdict.Violated {
+					if h := evidence(t, a); unlimited(at, h.Header, h.Transactions) != verdict.Violated {
 						t.Fatalf("seed %d: %s at %v proves nothing: %s\n%s\n%q", seed, a.Name, at, script.Format(s), a.History, r.Notes)
 					}
 				}
@@ -618,7 +624,7 @@ func TestGuaranteesOfWhoIsStopped(t *testing.T) {
 			for _, a := range g.Anomalies {
 				told++
 				at, _ := verdict.ParseLevel(a.Level)
-				if h := evidence(t, a); Evidence(at, h.Header, h.Transactions) != verdict.Violated {
+				if h := evidence(t, a); unlimited(at, h.Header, h.Transactions) != verdict.Violated {
 					t.Errorf("seed %d: %s at %s is proved by nothing: %s", seed, a.Name, a.Level, a.History)
 				}
 			}

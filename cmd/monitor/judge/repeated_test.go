@@ -69,7 +69,7 @@ func TestRepeatedValuesAreDecided(t *testing.T) {
 			}
 			for _, a := range r.Anomalies {
 				at, _ := verdict.ParseLevel(a.Level)
-				if h := evidence(t, a); Evidence(at, h.Header, h.Transactions) != verdict.Violated {
+				if h := evidence(t, a); unlimited(at, h.Header, h.Transactions) != verdict.Violated {
 					t.Errorf("%s: %v: the evidence of %d transactions does not prove %s at %v", file, l, len(h.Transactions), a.Name, at)
 				}
 			}
@@ -308,7 +308,7 @@ func TestWhatWasHardToFindIsProved(t *testing.T) {
 		}
 		a := r.Anomalies[0]
 		at, _ := verdict.ParseLevel(a.Level)
-		if h := evidence(t, a); Evidence(at, h.Header, h.Transactions) != verdict.Violated {
+		if h := evidence(t, a); unlimited(at, h.Header, h.Transactions) != verdict.Violated {
 			t.Errorf("%v: the evidence of %d transactions does not prove %s at %v", l, len(h.Transactions), a.Name, at)
 		}
 	}

@@ -462,7 +462,7 @@ func TestEvidenceProves(t *testing.T) {
 		if err != nil || len(hs) != 1 {
 			t.Fatalf("%s: %d histories, %v", name, len(hs), err)
 		}
-		if got := judge.Evidence(level, hs[0].Header, hs[0].Transactions); got != verdict.Violated {
+		if got := judge.NewProver(nil, 1<<40).Judge(level, hs[0].Header, hs[0].Transactions); got != verdict.Violated {
 			t.Errorf("%s is %v at %v", name, got, level)
 		}
 	}

@@ -29,8 +29,9 @@ func (t *topic) names(all map[verdict.Level]verdict.Result) []string {
 	var out []string
 	for _, l := range t.levels {
 		for _, v := range all[l].Violations {
-			ctx := judge.Context(record.DefaultDB, t.assume, t.levels, find)
-			ctx.Judge, ctx.Find = judge.Evidence, judge.Found
+			ctx := alerts.Context{DB: record.DefaultDB, Levels: t.levels, Assumptions: t.assume, Lookup: find}
+			p := judge.NewProver(nil, 1<<40)
+			ctx.Judge, ctx.Find = p.Judge, p.Find
 			a, err := alerts.New(v, ctx)
 			if err != nil {
 				return []string{err.Error()}
