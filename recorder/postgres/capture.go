@@ -192,14 +192,6 @@ func (c *Capture) anything(p *sql.Plan) {
 	}
 }
 
-// lose says that a column of a table is lossy; -1: all are.
-func (c *Capture) lose(p *sql.Plan, t *table, column int) {
-	if t.key != nil {
-		c.count(p, ReasonRows)
-		c.items.loseTable(t, column)
-	}
-}
-
 // plansMax and planTextMax bound what is kept of texts, and of their rows.
 const (
 	plansMax    = 4096

@@ -37,6 +37,9 @@
 //   - A statement that may have written anything (a function of the user's, a table with triggers, a text that is not
 //     understood) makes everything lossy.
 //
+// Where coverage is partial, the last two make nothing lossy: what the transaction reads from then on may be its own, and
+// is not recorded.
+//
 // Of what is lossy nothing is recorded from then on, and from before the statement was sent. A history without a write
 // and without what was read after it is explained by whatever explains all of it, so this hides anomalies and makes
 // none. Statements that made something lossy are counted by their text.

@@ -101,6 +101,7 @@ type txn struct {
 	saves  []save
 	undo   []undo // while there is a savepoint
 	anew   []int  // those of ops that write rows made anew
+	blind  int    // how many of ops there were, and one more, when it last wrote what is not known; 0: it never did
 	isLost bool   // what it wrote is not known
 }
 
@@ -159,6 +160,7 @@ type run struct {
 	about     *rows
 	next      *run // of the same text
 	isShared  bool // it is carried out by several messages
+	isBlind   bool // it is not known which rows it writes
 	isOld     bool // others were carried out since it began: what it reads is from before them
 
 	catalog   *Catalog
@@ -258,11 +260,11 @@ func (c *Connection) start(r *run) *run {
 	p := r.plan
 	r.catalog = c.capture.catalog.Load()
 	if slices.ContainsFunc(p.Calls, func(f string) bool { return r.catalog.writers[f] }) {
-		c.capture.anything(p)
+		c.anything(r)
 	}
 	switch p.Verb {
 	case sql.Anything:
-		c.capture.anything(p)
+		c.anything(r)
 		c.willCommit()
 	case sql.Begin:
 		c.inBlock = c.inBlock || c.batch == 1
@@ -282,24 +284,24 @@ func (c *Connection) start(r *run) *run {
 	case sql.Define:
 		for _, n := range p.Writes {
 			for _, t := range r.catalog.tables[n] {
-				c.loseRows(p, t)
+				c.loseRows(r, t)
 			}
 		}
 	case sql.WriteTables:
 		for _, n := range p.Writes {
 			if t, ok := c.find(r, n); ok && !t.risky {
-				c.loseRows(p, t)
+				c.loseRows(r, t)
 			} else {
-				c.capture.anything(p)
+				c.anything(r)
 			}
 		}
 	case sql.Insert, sql.Update, sql.Delete:
 		t, ok := c.find(r, p.Target)
 		switch {
 		case !ok || t.risky:
-			c.capture.anything(p)
+			c.anything(r)
 		case r.portal != nil && r.portal.isLong:
-			c.loseRows(p, t)
+			c.loseRows(r, t)
 		default:
 			c.effects(r, t)
 		}
@@ -311,21 +313,45 @@ func (c *Connection) start(r *run) *run {
 }
 
 // loseRows takes a statement that writes rows of a table, it is not known which, or deletes them.
-func (c *Connection) loseRows(p *sql.Plan, t *table) {
-	c.capture.lose(p, t, -1)
-	c.loseFollowers(p, t, true, nil)
+func (c *Connection) loseRows(r *run, t *table) {
+	c.lose(r, t, -1)
+	c.loseFollowers(r, t, true, nil)
+}
+
+// lose says that a statement writes a column of a table, or if it is -1 all of them, in rows that are not known.
+func (c *Connection) lose(r *run, t *table, column int) {
+	if t.key != nil {
+		r.isBlind = true
+		c.capture.count(r.plan, ReasonRows)
+		c.capture.items.loseTable(t, column)
+	}
+}
+
+// anything takes a statement that may write anything.
+func (c *Connection) anything(r *run) {
+	r.isBlind = true
+	c.capture.anything(r.plan)
+}
+
+// blinds takes the answer to a statement. If rows that it wrote are not known, what the transaction reads from here on
+// may be its own, and is not recorded. Where coverage is complete that goes for everybody.
+func (c *Connection) blinds(r *run) {
+	if r.isBlind && !c.capture.options.Complete {
+		x := c.current()
+		x.blind = len(x.ops) + 1
+	}
 }
 
 // loseFollowers takes a deletion of rows of a table, or a change of these columns, or of all if they are nil, which
 // other tables' rows follow.
-func (c *Connection) loseFollowers(p *sql.Plan, t *table, deleted bool, columns []int) {
+func (c *Connection) loseFollowers(r *run, t *table, deleted bool, columns []int) {
 	if len(t.follow) == 0 {
 		return
 	}
 	follow := map[*table]bool{}
 	t.followers(follow, deleted, columns)
 	for f := range follow {
-		c.capture.lose(p, f, -1)
+		c.lose(r, f, -1)
 	}
 }
 
@@ -374,14 +400,14 @@ func (c *Connection) effects(r *run, t *table) {
 			unlisted = true
 		}
 	}
-	c.loseFollowers(p, t, p.Verb == sql.Delete, columns)
+	c.loseFollowers(r, t, p.Verb == sql.Delete, columns)
 	if t.key == nil {
 		return
 	}
 	if unlisted || slices.ContainsFunc(columns, t.isKey) || p.Updates && !c.conflictOnKey(p, t) ||
 		p.Verb == sql.Insert && p.Columns == nil &&
 			slices.ContainsFunc(p.Rows, func(row []sql.Operand) bool { return len(row) > len(t.columns) }) {
-		c.capture.lose(p, t, -1)
+		c.lose(r, t, -1)
 		return
 	}
 	r.table = t
@@ -560,7 +586,7 @@ func (c *Connection) inserts(r *run, t *table) {
 func (c *Connection) declare(r *run, t *table) {
 	p := r.plan
 	if p.Skips && len(p.Rows) > 1 && !c.returns(p, t, t.key...) {
-		c.capture.lose(p, t, -1) // which of the rows are written is not told
+		c.lose(r, t, -1) // which of the rows are written is not told
 		r.table = nil
 		return
 	}
@@ -568,17 +594,17 @@ func (c *Connection) declare(r *run, t *table) {
 		if !c.returns(p, t, t.key...) {
 			if p.Verb == sql.Update {
 				for _, e := range r.effects {
-					c.capture.lose(p, t, e.column)
+					c.lose(r, t, e.column)
 				}
 			} else {
-				c.capture.lose(p, t, -1)
+				c.lose(r, t, -1)
 			}
 			r.table = nil
 			return
 		}
 		for _, e := range r.effects {
 			if !e.isKnown && !c.returns(p, t, e.column) {
-				c.capture.lose(p, t, e.column)
+				c.lose(r, t, e.column)
 			}
 		}
 		if c.capture.options.Complete {
@@ -745,6 +771,7 @@ func (c *Connection) see(t *table, row string, column int, v record.Value) {
 	x := c.current()
 	name := c.item(t, row, column)
 	mine, isMine := x.own[string(name)]
+	isMine = isMine && mine.at+1 >= x.blind
 	if mine.isAnew {
 		return
 	} else if isMine && !mine.isKnown {
@@ -777,7 +804,7 @@ func (c *Connection) learn(t *table, key string, column int, v record.Value) {
 // to have held before all is recorded first.
 func (c *Connection) holds(t *table, name []byte, column int, v record.Value, before bool) (key string, held bool) {
 	if !c.capture.options.Complete {
-		return string(name), true
+		return string(name), !before || c.current().blind == 0
 	}
 	return c.capture.items.read(name, t, column, c, before, v)
 }
@@ -810,6 +837,7 @@ func (c *Connection) complete(r *run, tag []byte) bool {
 	case sql.Begin, sql.Commit, sql.Rollback, sql.Prepare:
 	default:
 		c.current().ask(p.Text)
+		c.blinds(r)
 	}
 	switch p.Verb {
 	case sql.Begin:
@@ -996,10 +1024,11 @@ func (c *Connection) suspended(r *run) {
 		c.finished(r)
 	default:
 		for _, e := range r.effects {
-			c.capture.lose(r.plan, t, e.column)
+			c.lose(r, t, e.column)
 		}
 		c.finished(r)
 	}
+	c.blinds(r)
 }
 
 // claim declares an item that is written, and tells whether it is lossy.
@@ -1108,6 +1137,7 @@ func (c *Connection) others(r *run, t *table, back returned) {
 func (c *Connection) write(r *run, t *table, e effect, back *returned) {
 	x, key := c.current(), e.item
 	before, isMine := x.own[key]
+	isMine = isMine && before.at+1 >= x.blind
 	isAnew := before.isAnew || r.plan.Verb == sql.Insert && c.isAnew(t, e.row)
 	if isAnew {
 		x.anew = append(x.anew, len(x.ops)+1)

@@ -676,7 +676,7 @@ func (c *Connection) ready(status byte) bool {
 			return false
 		}
 		if a.run != nil { // of F
-			c.abandon(a.run)
+			c.blinds(a.run)
 		}
 		c.pop()
 	}
