@@ -10,10 +10,10 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// NearMax is how far from its transactions an event may be that an alert tells of, nearMost how many it
+// nearMax is how far from its transactions an event may be that an alert tells of, nearMost how many it
 // tells of.
 const (
-	NearMax  = 30 * time.Second
+	nearMax  = 30 * time.Second
 	nearMost = 8
 )
 
@@ -38,7 +38,7 @@ func (a Alert) Near(events []record.Event) Alert {
 	away := func(e Nearby) int64 { return max(less(from, e.At), less(e.At, to), 0) }
 	for _, e := range events {
 		n := Nearby{Event: e}
-		if (e.DB == "" || e.DB == a.DB) && away(n) <= int64(NearMax) {
+		if (e.DB == "" || e.DB == a.DB) && away(n) <= int64(nearMax) {
 			n.Told = told(e, from, to)
 			a.Events = append(a.Events, n)
 		}

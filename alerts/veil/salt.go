@@ -15,22 +15,10 @@ import (
 
 // The lengths of salts, in bytes: the least that is taken, and what is made.
 const (
-	SaltMin  = 16
+	saltMin  = 16
 	saltMade = 32
 	saltMax  = 4096
 )
-
-// Trim is a salt as it stands in a file, without the end of line.
-func Trim(text []byte) []byte { return bytes.TrimRight(text, "\r\n") }
-
-// Check tells whether a salt is long enough.
-func Check(salt []byte) error {
-	if len(salt) < SaltMin {
-		return fmt.Errorf("holds %d bytes, and a salt has %d at least: make one with `openssl rand -hex 32`", len(salt),
-			SaltMin)
-	}
-	return nil
-}
 
 // OwnSalt is the salt in a file, which is made, of chance and for its owner alone, if
 // it is not there.
@@ -59,9 +47,10 @@ func readSalt(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	salt := Trim(text)
-	if err := Check(salt); err != nil {
-		return nil, fmt.Errorf("%s: %w; or remove it, and hashes will be others", file, err)
+	salt := bytes.TrimRight(text, "\r\n")
+	if len(salt) < saltMin {
+		return nil, fmt.Errorf("%s: holds %d bytes, and a salt has %d at least: make one with `openssl rand -hex 32`; "+
+			"or remove it, and hashes will be others", file, len(salt), saltMin)
 	}
 	return salt, nil
 }

@@ -36,7 +36,7 @@ type Veil struct {
 	salt []byte
 }
 
-// New makes a Veil; the salt matters to Hash alone, which needs one of SaltMin bytes.
+// New makes a Veil; the salt matters to Hash alone, which needs one of 16 bytes.
 func New(mode Mode, salt []byte) Veil { return Veil{mode: mode, salt: salt} }
 
 // Mode is what alerts show.
