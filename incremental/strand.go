@@ -72,7 +72,8 @@ func newStrand(cfgs []constraint.Config) *strand {
 }
 
 // add takes in the next transaction, with room for so many reads and writes. It lies on the chain of its session; one
-// that is open precedes nothing there, and a base follows nothing. lsn is where it committed in the database's log, or 0.
+// that is open precedes nothing there, and a base follows nothing. lsn is where it committed in the database's log,
+// or 0.
 func (s *strand) add(x constraint.Txn, lsn int64, reads, writes int) version.Slot {
 	slot := version.Slot(s.tab.Slots())
 	if x.Open || x.Base {

@@ -79,8 +79,8 @@ func ParseDistribution(s string) (Distribution, bool) {
 // comments name.
 type Config struct {
 	DB string // record.DefaultDB
-	// Level is what the simulated store gives, with the freedom that it leaves. Lists at a level below SI are stored at SI,
-	// as only there what a transaction reads of its own appends is where the list will have them.
+	// Level is what the simulated store gives, with the freedom that it leaves. Lists at a level below SI are stored at
+	// SI, as only there what a transaction reads of its own appends is where the list will have them.
 	Level verdict.Level
 	Seed  uint64
 

@@ -2,7 +2,8 @@ package record
 
 // Assumptions are what a history is judged under: what its owner says of it, and no record shows. The zero value is an
 // unknown initial state, complete coverage, sessions kept, and clocks that matter only to levels that hold real time.
-// The JSON form is part of the fingerprint of a stream's configuration; what it leaves out a stream finds out by itself.
+// The JSON form is part of the fingerprint of a stream's configuration; what it leaves out a stream finds out by
+// itself.
 type Assumptions struct {
 	Initial  Initial
 	Coverage Coverage

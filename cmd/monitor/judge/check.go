@@ -345,7 +345,8 @@ func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Res
 
 // feed gives all records to an engine; false if it was stopped.
 func (q *Question) feed(w *work) (*incremental.Engine, bool) {
-	o := incremental.Options{Levels: w.levels, Assumptions: q.Assume, MaxViolations: q.AnomaliesMax, Conflicts: q.Conflicts}
+	o := incremental.Options{Levels: w.levels, Assumptions: q.Assume, MaxViolations: q.AnomaliesMax,
+		Conflicts: q.Conflicts}
 	if w.aux {
 		o.Bare, o.MaxViolations, o.Conflicts = true, 1, auxConflicts
 	}

@@ -151,8 +151,8 @@ func (q *Question) order(l verdict.Level) (order []verdict.Event, near []int32) 
 	}) {
 		return nil, nil
 	}
-	return q.items.Order(predicate.Rules{Level: l, Sessions: q.Assume.Sessions == record.SessionsKeep, RealTime: l.RealTime(),
-		MaxSkew: q.Assume.MaxSkew})
+	return q.items.Order(predicate.Rules{Level: l, Sessions: q.Assume.Sessions == record.SessionsKeep,
+		RealTime: l.RealTime(), MaxSkew: q.Assume.MaxSkew})
 }
 
 // nearItems is how many operations there may be for what few transactions found, nearLeft the part of the time that is
