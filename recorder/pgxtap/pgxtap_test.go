@@ -326,6 +326,18 @@ func TestStatements(t *testing.T) {
 			exec(t, c, "select v from pair where x = 'a' and y = 1")
 		}, ops{`committed [["w","pair:\"a\",1.v",10]]`, `committed [["r","pair:\"a\",1.v",10],["w","pair:\"a\",1.v",11]]`,
 			`committed [["r","pair:\"a\",1.v",11]]`}},
+		{"what a savepoint told is known when it is undone", func(c *pgx.Conn) {
+			exec(t, c, "insert into pair values ('a', 1, 10)")
+			exec(t, c, "begin")
+			exec(t, c, "update pair set v = v + 1 where x = 'a' and y = 1")
+			exec(t, c, "savepoint p")
+			exec(t, c, "select v from pair where x = 'a' and y = 1")
+			exec(t, c, "rollback to p")
+			exec(t, c, "update pair set v = v - 2 where x = 'a' and y = 1")
+			exec(t, c, "select v from pair where x = 'a' and y = 1")
+			exec(t, c, "commit")
+		}, ops{`committed [["w","pair:\"a\",1.v",10]]`,
+			`committed [["r","pair:\"a\",1.v",10],["w","pair:\"a\",1.v",11],["w","pair:\"a\",1.v",9],["r","pair:\"a\",1.v",9]]`}},
 		{"rows that come back later are those of before", func(c *pgx.Conn) {
 			exec(t, c, "insert into pair values ('a', 1, 10), ('b', 1, 10)")
 			exec(t, c, "begin")

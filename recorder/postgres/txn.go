@@ -796,7 +796,7 @@ func (c *Connection) learn(t *table, key string, column int, v record.Value) {
 	}
 	x.ops[mine.at+1] = record.Op{Kind: record.Write, Key: key, Value: v}
 	mine.value, mine.isKnown = v, true
-	x.set(key, mine)
+	x.own[key] = mine // which a savepoint behind the write that is undone leaves true
 	delete(c.unresolved, key)
 }
 
