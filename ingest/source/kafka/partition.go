@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	kafkago "github.com/segmentio/kafka-go"
@@ -71,14 +72,23 @@ func (p *partition) run(ctx context.Context) {
 			return
 		}
 		p.s.queue.stuck(p.q)
-		p.failed = true
-		p.s.retrying(&PartitionError{Partition: p.n,
-			Err: fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err)})
+		p.fails(err)
 		if wait.Sleep(ctx, retry.NextBackOff()) != nil {
 			return
 		}
 	}
 }
+
+// fails tells that the partition can't be read.
+func (p *partition) fails(err error) {
+	p.failed = true
+	p.s.retrying(&PartitionError{Partition: p.n,
+		Err: fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err)})
+}
+
+// hangMin is how much longer than Options.Wait an answer takes from a broker that was out of reach meanwhile, perhaps for
+// those who write as well.
+const hangMin = time.Second
 
 // step makes one fetch and hands on what it returned. An error is transient.
 func (p *partition) step(ctx context.Context) error {
@@ -118,6 +128,9 @@ func (p *partition) step(ctx context.Context) error {
 
 // deliver puts what was fetched into the queue.
 func (p *partition) deliver(ctx context.Context, f *fetched) error {
+	if took := time.Since(f.asked); took > p.s.opts.Wait+hangMin {
+		p.fails(fmt.Errorf("the broker answered only after %v", took.Round(time.Millisecond)))
+	}
 	if p.failed && f.bad == nil { // it is known before there is room for what was fetched
 		p.failed = false
 		tell(p.s, p.s.opts.OnWorks, p.n)

@@ -339,6 +339,37 @@ func TestLeaderMovesAndFaults(t *testing.T) {
 	}
 }
 
+// A broker that hangs and answers in the end was out of reach as one that fails: those who write may have tried in vain.
+func TestBrokerHangs(t *testing.T) {
+	t.Parallel()
+	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, topic))
+	cl := client(t, c)
+	hung, works := make(chan error, 10), make(chan int, 10)
+	opts := options(c)
+	opts.OnRetry = func(err error) { hung <- err }
+	opts.OnWorks = func(partition int) { works <- partition }
+	s := open(t, opts)
+	produce(t, cl, 0, "a")
+	take(t, s, values(1))
+	if len(hung) > 0 {
+		t.Fatal(<-hung)
+	}
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		time.Sleep(waitDefault + hangMin + time.Second)
+		return nil, nil, false
+	})
+	produce(t, cl, 0, "b")
+	produce(t, cl, 0, "c")
+	take(t, s, values(2))
+	var of *PartitionError
+	if err := <-hung; !errors.As(err, &of) || !strings.Contains(err.Error(), "answered only after") {
+		t.Error(err)
+	}
+	if p := <-works; p != 0 {
+		t.Errorf("partition %d works again", p)
+	}
+}
+
 func TestBrokerGoneAndBack(t *testing.T) {
 	c := fake(t, kfake.NumBrokers(3), kfake.SeedTopics(3, topic))
 	cl := client(t, c)
