@@ -23,7 +23,7 @@ type Batch struct {
 	Gaps     []source.Gap // found before the first message
 	Midst    bool         // the first of a partition that is read from its middle on (source.Batch.Midst)
 	CaughtUp bool         // nothing more was there to read
-	Lag      int64        // how many messages are known to be behind Next
+	Lag      int64        // how many offsets are known to be behind Next
 	Asked    time.Time    // when the source was asked (source.Batch.Asked); Unmarshal leaves it zero
 	Bytes    int64        // of the messages
 

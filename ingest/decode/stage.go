@@ -220,7 +220,7 @@ func (o *Options) cut(b *source.Batch) (part source.Batch, weight int64, more bo
 	}
 	part.Messages, b.Messages = b.Messages[:n:n], b.Messages[n:]
 	part.Next = b.Messages[0].Pos.Offset
-	part.Lag += int64(len(b.Messages))
+	part.Lag += b.Next - part.Next
 	part.CaughtUp = false
 	b.Gaps, b.Midst = nil, false // told with the first part
 	return part, weight, true

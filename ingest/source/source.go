@@ -49,7 +49,7 @@ type Batch struct {
 	// goes on says so again and again for as long as it is so, at least every
 	// second: silence alone tells nothing, as the input may be out of reach.
 	CaughtUp bool
-	// Lag is the number of records known to be behind Next.
+	// Lag is how many offsets are known to be behind Next.
 	Lag int64
 	// Asked is when the input was asked, or earlier: CaughtUp and Lag say how things were since. Zero: they say nothing.
 	Asked time.Time

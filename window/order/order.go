@@ -215,7 +215,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 		it.key = h.End
 		if wrong {
 			it.key, own = max(h.End, p.greatest), false
-		} else if h.End < max(limit, o.watermark) && s.follows(h) {
+		} else if !p.returned && h.End < max(limit, o.watermark) && s.follows(h) {
 			// Its session's previous record came in time and ended later: not the
 			// record is late, its clock was set back.
 			o.counts.SteppedBack++

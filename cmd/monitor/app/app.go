@@ -554,8 +554,8 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	decoding := a.newStage(src, s)
 	defer decoding.Close()
 	in.stage = decoding
-	if s.time > 0 { // with the monitor the source may have been away, and nobody could post
-		a.contact.away(time.Now(), time.Since(time.Unix(0, s.time)))
+	if s.since > 0 { // with the monitor the source may have been away, and nobody could post
+		a.contact.restarts(time.Now(), time.Unix(0, s.since), s.resume)
 	}
 	if err := in.run(ctx); err != nil {
 		in.abort(err)

@@ -57,7 +57,8 @@ func (c *contact) of(n int) *part {
 	return c.parts[n]
 }
 
-// fails notes that the source, or a partition of it, can't be read.
+// fails notes that the source, or a partition of it, can't be read. What is of no partition, once one was read, is of how
+// many there are and where, and says nothing of whether they can be.
 func (c *contact) fails(err error, now time.Time) {
 	n := wholeSource
 	var of *kafka.PartitionError
@@ -67,6 +68,9 @@ func (c *contact) fails(err error, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.of(n)
+	if n == wholeSource && !p.heard.IsZero() {
+		return
+	}
 	if p.out.IsZero() {
 		p.out = p.heard
 	}
@@ -124,6 +128,35 @@ func (c *contact) wakes(now time.Time) {
 	}
 }
 
+// restarts notes that partitions were read by an earlier run, since when any of them may have been out of reach.
+func (c *contact) restarts(now, since time.Time, partitions map[int]int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := range partitions {
+		if n >= 0 { // else an identity
+			c.of(n).out = since
+		}
+	}
+	c.returns(now, now.Sub(since))
+}
+
+// since is since when a partition may have been out of reach if nothing more is read.
+func (c *contact) since() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var since time.Time
+	for n, p := range c.parts {
+		at := p.heard
+		if !p.out.IsZero() {
+			at = p.out
+		}
+		if n != wholeSource && (since.IsZero() || at.Before(since)) {
+			since = at
+		}
+	}
+	return since
+}
+
 // away notes that nobody could have told whether the source was there, for so long.
 func (c *contact) away(now time.Time, away time.Duration) {
 	c.mu.Lock()
@@ -169,7 +202,8 @@ func (c *contact) takes(now time.Time, b *decode.Batch) (left time.Duration, ret
 	p := c.of(b.Partition)
 	returned = b.Len() > 0 && p.read.Before(c.until)
 	switch {
-	case b.Lag == 0, b.CaughtUp:
+	case b.Lag == 0, b.CaughtUp && !b.Asked.Before(c.until.Add(catchUpMost)):
+		// Caught up with what is there and of a transaction that is open, not so soon after an outage.
 		p.read, p.goal = later(p.read, b.Asked), 0
 	case p.goal > 0 && b.Next >= p.goal:
 		p.read, p.goal = later(p.read, p.asked), 0

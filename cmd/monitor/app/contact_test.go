@@ -21,9 +21,12 @@ import (
 //	SECOND works PARTITION                      it can
 //	SECOND reads PARTITION [RECORDS LAG ASKED]  records are read, one if it does not say, with so many behind them when the
 //	                                            partition was asked for them, just now if it does not say
+//	SECOND opens PARTITION RECORDS LAG ASKED    the same, and no more can be read, as what lies behind is not committed
 //	SECOND passes                               nothing is read, and time passes
 //	SECOND stopped SECONDS                      time passes, and for so long before the process was stopped
-//	SECOND restarts SECONDS                     a run begins, so long after the run before read something
+//	SECOND restarts SECONDS                     a run begins that reads on in partition 0 and 1, since when they may have been
+//	                                            out of reach
+//	SECOND since                                since when a partition may have been out of reach if nothing more is read
 //
 // The answer is whether the source fails, whether what is read waits for those who write, for how long they are waited for,
 // and whether the log says so.
@@ -71,14 +74,17 @@ func TestContact(t *testing.T) {
 			var batch *decode.Batch
 			switch what {
 			case "restarts":
-				c.away(now, time.Duration(first)*time.Second)
-			case "reads":
+				c.restarts(now, now.Add(-time.Duration(first)*time.Second), map[int]int64{0: 0, 1: 0, -1: 0})
+			case "since":
+				fmt.Fprintf(&b, ": %.0f\n", c.since().Sub(began).Seconds())
+				continue
+			case "reads", "opens":
 				var chunk packed.Chunk
 				for range records {
 					chunk.Add(&record.Transaction{})
 				}
 				offsets[first] += int64(records)
-				batch = &decode.Batch{Partition: first, Next: offsets[first], Lag: lag, CaughtUp: lag == 0, Asked: now, Block: chunk.Seal()}
+				batch = &decode.Batch{Partition: first, Next: offsets[first], Lag: lag, CaughtUp: lag == 0 || what == "opens", Asked: now, Block: chunk.Seal()}
 				if n == 6 {
 					batch.Asked = at(asked)
 				}

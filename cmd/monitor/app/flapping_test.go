@@ -28,7 +28,7 @@ type flapping struct {
 	contact    *contact
 	history    *stream.History
 	number     uint64
-	read       int64 // when something was read last, as the journal's mark has it
+	since      time.Time // when a partition may have been out of reach, as the journal's mark has it
 }
 
 // flappingPart is a partition: what is in it, who writes to it, and what waits to be read of it.
@@ -150,9 +150,9 @@ func (f *flapping) take(now int64, b *decode.Batch) []stream.Violation {
 	if b != nil {
 		f.contact.hears(b, at)
 	}
-	left, returned, _ := f.contact.takes(at, b)
+	_, returned, _ := f.contact.takes(at, b)
 	if b != nil {
-		f.read = now - int64(left)
+		f.since = f.contact.since()
 	}
 	f.number++
 	f.history.Take(&stream.Entry{Number: f.number, Time: now, Partitions: len(f.partitions), Batch: b, Returned: returned})
@@ -188,15 +188,18 @@ func TestFlapping(t *testing.T) {
 		for i := range int64(flappingEnd) {
 			now := flappingBase + i*flappingStep
 			f.write(i, now)
-			if stopped == 0 && rng.IntN(400) == 0 {
-				stopped = 30 + rng.Int64N(100)
+			if stopped <= 0 && rng.IntN([]int{400, 60}[seed%2]) == 0 {
+				stopped = []int64{3, 30}[rng.IntN(2)] + rng.Int64N(100)
+				if x := &f.partitions[rng.IntN(len(f.partitions))]; !x.up { // it is back before anybody looks
+					x.turns = i + stopped/2
+				}
 			}
 			if stopped--; stopped > 0 {
 				continue
 			}
 			if stopped == 0 && rng.IntN(2) == 0 {
 				f.contact = began()
-				f.contact.away(time.Unix(0, now), time.Duration(now-f.read))
+				f.contact.restarts(time.Unix(0, now), f.since, map[int]int64{0: 0, 1: 0, 2: 0})
 				f.contact.rests(time.Unix(0, now))
 			}
 			stopped = 0

@@ -254,7 +254,7 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	m := mark{partition: -1}
 	if b != nil {
 		m = mark{partition: b.Partition, resume: b.Resume, seen: b.Next, identity: b.Identity, state: b.State,
-			settles: left}
+			since: in.contact.since()}
 		in.beginNew(e)
 	}
 	m.complete, m.anew = in.complete, in.anew

@@ -26,8 +26,8 @@ type mark struct {
 	// state is what decode needs of the transactions that are not complete; empty:
 	// there are none.
 	state []byte
-	// settles is for how long those who write were still waited for.
-	settles time.Duration
+	// since when a partition may have been out of reach if nothing more is read.
+	since time.Time
 	// complete: every write since the initial state has been seen so far, as far
 	// as the input as a whole goes.
 	complete bool
@@ -41,8 +41,8 @@ type marks struct {
 	// waited are the partitions of which something has waited: what is stored of
 	// them must not stay.
 	waited   map[int]bool
-	next     uint64 // the number of the next entry
-	time     int64  // since when it may have been out of reach if nothing more is read; Unix nanoseconds, 0: nothing was
+	next     uint64    // the number of the next entry
+	since    time.Time // mark.since of the last one; zero: nothing was read
 	complete bool
 	anew     bool
 }
@@ -93,7 +93,7 @@ func (m *marks) set(e kept) {
 	if e.mark.partition < 0 {
 		return
 	}
-	m.time = e.time - int64(e.mark.settles)
+	m.since = e.mark.since
 	if m.partitions == nil {
 		m.partitions = map[int]mark{}
 	}
@@ -130,7 +130,7 @@ const (
 	stateNext     = iota // of the next entry; what the journal has from there on is not valid
 	stateComplete        // 1 or 0
 	stateAnew            // 1 or 0
-	stateTime            // marks.time
+	stateTime            // marks.since
 )
 
 // OffsetsOfMonitor tells whether what a store has under the name of an input are notes
@@ -151,8 +151,8 @@ func (m *marks) offsets(origin string) map[string]map[int]int64 {
 	}
 	state := map[int]int64{stateNext: int64(min(m.next, math.MaxInt64)), stateComplete: bit(m.complete),
 		stateAnew: bit(m.anew)}
-	if m.time > 0 {
-		state[stateTime] = m.time
+	if !m.since.IsZero() {
+		state[stateTime] = max(1, m.since.UnixNano())
 	}
 	return map[string]map[int]int64{origin: resume, origin + seenSuffix: seen, origin + identitySuffix: identity,
 		origin + stateSuffix: state, journalOf: {0: inputHash(origin)}}

@@ -25,7 +25,7 @@ type previousRun struct {
 	seen     map[int]int64
 	states   map[int][]byte
 	next     uint64 // the number of the next entry
-	time     int64  // marks.time; 0: not known
+	since    int64  // marks.since; 0: not known
 	complete bool
 	// unread: nothing of the input was written yet.
 	unread bool
@@ -75,7 +75,7 @@ func (a *App) previous(ctx context.Context) (*previousRun, error) {
 		return nil, err
 	}
 	s.next, s.complete, s.anew = uint64(state[stateNext]), state[stateComplete] == 1, state[stateAnew] == 1
-	s.time = state[stateTime]
+	s.since = state[stateTime]
 	s.unread = s.next == 0
 	names, err := a.store.Checkpoints(ctx)
 	if err != nil {
