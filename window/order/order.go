@@ -188,10 +188,9 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	trusted := h.HasTimes && h.End <= endMost && !(broker && o.aheadOf(h.End, arrival))
 	limit, shown, place := sub(p.greatest, o.delay), o.bound(p), p.place // as they were before this record
 	if p.returned {
-		// Nothing that has to be behind it has been handed out, whatever its partition shows.
-		if limit, place = none, min(place, o.mark); o.overran {
-			place = min(place, sub(o.mark, 1)) // else it waits until more comes
-		}
+		// Nothing that has to be behind it has been handed out, whatever its partition shows; at the mark it would wait until
+		// more comes.
+		limit, place = none, min(place, sub(o.mark, 1))
 		if h.HasTimes && sub(h.Start, int64(o.opt.MaxSkew)) > sub(o.ticks.told, o.patience.deadline) {
 			shown = none // whoever can have read from it is not due yet
 		}
