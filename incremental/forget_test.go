@@ -178,15 +178,19 @@ func (p *portion) add(x record.Transaction, end, tick int64, of int) {
 	p.txns, p.end, p.tick, p.of = append(p.txns, x), append(p.end, end), append(p.tick, tick), append(p.of, of)
 }
 
-// remember are the stubs of the first n transactions; the keys of which a write
-// is forgotten are noted.
+// remember are the stubs of the first n transactions; the keys are noted of which a write is forgotten, or that what was
+// written had been read there before: its writer would seem to have made it. So nothing is left of it if that was aborted.
 func (c *cutting) remember(p *portion, n int) (stubs portion) {
 	past := c.whole.txns[:n]
 	for i, x := range past {
 		ops := c.memory.stub(c, past, i)
 		for _, op := range x.Ops {
-			if op.Kind != record.Read && !slices.Contains(ops, op) {
+			back := record.Op{Kind: record.Write, Key: op.Key, Value: op.Value}
+			if !slices.Contains(ops, op) && (op.Kind != record.Read || slices.Contains(x.Ops, back)) {
 				p.lose(op.Key)
+				if x.Status == record.Aborted {
+					ops = slices.DeleteFunc(ops, func(o record.Op) bool { return o == back })
+				}
 			}
 		}
 		if len(ops) > 0 {

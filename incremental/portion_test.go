@@ -201,14 +201,18 @@ func within(levels []verdict.Level, txns []record.Transaction) []verdict.Level {
 	return slices.DeleteFunc(slices.Clone(levels), func(l verdict.Level) bool { return !slices.Contains(oracle.Levels(txns), l) })
 }
 
-// repeatsUnseen tells whether a write that is not fed has the key and value of one that is.
+// repeatsUnseen tells whether a write that is not fed has the key and value of one that is, or that one that is fed writes
+// back what it read.
 func repeatsUnseen(whole, fed []record.Transaction) bool {
 	count := func(txns []record.Transaction) map[record.Op]int {
 		n := map[record.Op]int{}
 		for _, x := range txns {
 			for _, op := range x.Ops {
+				back := record.Op{Kind: record.Write, Key: op.Key, Value: op.Value}
 				if op.Kind != record.Read {
 					n[op]++
+				} else if slices.Contains(x.Ops, back) {
+					n[back]++
 				}
 			}
 		}
