@@ -21,6 +21,7 @@ type Posted struct {
 // body is what was handed in at once.
 type body struct {
 	text   []byte
+	came   time.Time
 	end    int64         // the offset behind it, once it was taken
 	stored chan struct{} // closed when it is
 }
@@ -38,7 +39,7 @@ func (p *Posted) Begin(next int64) { p.lines.start = next }
 // Post hands in whole lines, and returns when they are stored, or with ctx's error; then they may yet be. It calls taken
 // before it waits for that, which may be for what others hand in.
 func (p *Posted) Post(ctx context.Context, text []byte, taken func()) error {
-	b := &body{text: text, stored: make(chan struct{})}
+	b := &body{text: text, came: time.Now(), stored: make(chan struct{})}
 	select {
 	case p.bodies <- b:
 		taken()
@@ -76,7 +77,7 @@ func (p *Posted) Read(ctx context.Context) (source.Batch, error) {
 		defer p.mu.Unlock()
 		b.text, b.end = nil, p.lines.next()
 		p.waiting = append(p.waiting, b)
-		return source.Batch{Messages: messages, Next: b.end, Asked: time.Now()}, nil
+		return source.Batch{Messages: messages, Next: b.end, Asked: b.came}, nil // those that wait came later
 	case <-time.After(pollDefault):
 		return source.Batch{Next: p.lines.next(), CaughtUp: true, Asked: time.Now()}, nil
 	case <-ctx.Done():

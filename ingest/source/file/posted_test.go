@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/isowatch/isowatch/ingest/source/file"
 )
@@ -49,4 +51,25 @@ func TestPosted(t *testing.T) {
 	if err := p.Post(gone, []byte("{}"), func() { taken <- true }); !errors.Is(err, context.Canceled) || len(taken) != 1 {
 		t.Errorf("who gave up: %v, %d", err, len(taken))
 	}
+}
+
+// What is read tells until when all that was posted has been read: until it was.
+func TestPostsThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, began := file.NewPosted("posts"), time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for range 2 {
+			go func() { _ = p.Post(ctx, []byte("{}"), func() {}) }()
+			time.Sleep(time.Minute)
+		}
+		for i := range 2 {
+			if b, err := p.Read(ctx); err != nil || b.Asked.Sub(began) != time.Duration(i)*time.Minute {
+				t.Errorf("%d: %v, %v", i, b.Asked.Sub(began), err)
+			}
+		}
+		if b, err := p.Read(ctx); err != nil || !b.CaughtUp || !b.Asked.Equal(time.Now()) {
+			t.Errorf("none waits: %+v, %v", b, err)
+		}
+	})
 }
