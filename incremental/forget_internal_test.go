@@ -142,3 +142,24 @@ func TestUnprovedIsOpen(t *testing.T) {
 		}
 	}
 }
+
+// Attempts that are aborted, one after the other, do not make those who wait for the value wait more often: another one may
+// come as long as they wait.
+func TestAbortedAttemptsWakeNobody(t *testing.T) {
+	const n = 50
+	e := New(Options{Levels: []verdict.Level{verdict.SI}, Online: true, MaxTransaction: 1000, UniqueValues: true,
+		Assumptions: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}})
+	for i := range int64(2 * n) {
+		x := record.Transaction{ID: fmt.Sprint(i), Session: fmt.Sprint("s", i), HasTimes: true, Start: i, End: i + 1}
+		if x.Ops = []record.Op{{Kind: record.Read, Key: "x", Value: record.Int(7)}}; i >= n {
+			x.Status, x.Ops[0].Kind = record.Aborted, record.Write
+		}
+		e.Step(&x, x.End)
+	}
+	if got := len(e.r.waiting.queue) + len(e.r.waiting.late); got != n {
+		t.Errorf("%d wait, of %d", got, n)
+	}
+	if got := len(e.Tick(10_000).Violations); got != n {
+		t.Errorf("%d are found", got)
+	}
+}

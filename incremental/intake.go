@@ -326,7 +326,9 @@ func (in *intake) addAborted(t *record.Transaction, id verdict.TxnID, arrival in
 			o.aborted, o.since = id, since
 			in.h.setOthers(c, o)
 		}
-		in.h.wake(c)
+		if in.h.uniqueAttempts() { // else nothing follows from it as long as another attempt may come
+			in.h.wake(c)
+		}
 	}
 }
 

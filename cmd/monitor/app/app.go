@@ -555,7 +555,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	defer decoding.Close()
 	in.stage = decoding
 	if s.since > 0 { // with the monitor the source may have been away, and nobody could post
-		a.contact.restarts(time.Now(), time.Unix(0, s.since), s.resume)
+		a.contact.restarts(time.Now(), time.Unix(0, s.since), src.Partitions())
 	}
 	if err := in.run(ctx); err != nil {
 		in.abort(err)

@@ -57,8 +57,8 @@ func (c *contact) of(n int) *part {
 	return c.parts[n]
 }
 
-// fails notes that the source, or a partition of it, can't be read. What is of no partition, once one was read, is of how
-// many there are and where, and says nothing of whether they can be.
+// fails notes that the source, or a partition of it, can't be read. What is of no partition, once one was read, is of
+// how many there are and where, and says nothing of whether they can be.
 func (c *contact) fails(err error, now time.Time) {
 	n := wholeSource
 	var of *kafka.PartitionError
@@ -128,14 +128,12 @@ func (c *contact) wakes(now time.Time) {
 	}
 }
 
-// restarts notes that partitions were read by an earlier run, since when any of them may have been out of reach.
-func (c *contact) restarts(now, since time.Time, partitions map[int]int64) {
+// restarts notes since when any of so many partitions may have been out of reach, as an earlier run has it.
+func (c *contact) restarts(now, since time.Time, partitions int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for n := range partitions {
-		if n >= 0 { // else an identity
-			c.of(n).out = since
-		}
+		c.of(n).out = since
 	}
 	c.returns(now, now.Sub(since))
 }

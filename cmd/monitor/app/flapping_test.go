@@ -199,7 +199,7 @@ func TestFlapping(t *testing.T) {
 			}
 			if stopped == 0 && rng.IntN(2) == 0 {
 				f.contact = began()
-				f.contact.restarts(time.Unix(0, now), f.since, map[int]int64{0: 0, 1: 0, 2: 0})
+				f.contact.restarts(time.Unix(0, now), f.since, len(f.partitions))
 				f.contact.rests(time.Unix(0, now))
 			}
 			stopped = 0

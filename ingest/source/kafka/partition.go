@@ -35,10 +35,11 @@ type partition struct {
 	end   int64 // UntilEnd: where to stop; else the greatest offset
 	epoch int32 // leader epoch of the last batch, -1 for none
 
-	told     int64 // Next of the last batch
-	caughtUp bool  // whether the end was reached, as last told
-	failed   bool  // OnRetry was told, and not yet OnWorks
-	bad      int   // consecutive tries of a batch that can't be decoded
+	told     int64     // Next of the last batch
+	caughtUp bool      // whether the end was reached, as last told
+	failed   bool      // OnRetry was told, and not yet OnWorks
+	bad      int       // consecutive tries of a batch that can't be decoded
+	slow     time.Time // when an answer that took long came last; see hangs
 
 	swell float64 // how many times larger records are in memory than on the wire
 }
@@ -86,9 +87,22 @@ func (p *partition) fails(err error) {
 		Err: fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err)})
 }
 
-// hangMin is how much longer than Options.Wait an answer takes from a broker that was out of reach meanwhile, perhaps for
-// those who write as well.
-const hangMin = time.Second
+// An answer that takes hangMin longer than Options.Wait is of a broker that was out of reach meanwhile, perhaps for
+// those who write as well. If one within hangAgain before took as long it is slow, for those who read at least.
+const (
+	hangMin   = time.Second
+	hangAgain = time.Minute
+)
+
+// hangs tells whether the broker was out of reach between a question and its answer.
+func (p *partition) hangs(asked, answered time.Time) bool {
+	if answered.Sub(asked) <= p.s.opts.Wait+hangMin {
+		return false
+	}
+	again := asked.Sub(p.slow) <= hangAgain
+	p.slow = answered
+	return !again
+}
 
 // step makes one fetch and hands on what it returned. An error is transient.
 func (p *partition) step(ctx context.Context) error {
@@ -128,8 +142,8 @@ func (p *partition) step(ctx context.Context) error {
 
 // deliver puts what was fetched into the queue.
 func (p *partition) deliver(ctx context.Context, f *fetched) error {
-	if took := time.Since(f.asked); took > p.s.opts.Wait+hangMin {
-		p.fails(fmt.Errorf("the broker answered only after %v", took.Round(time.Millisecond)))
+	if now := time.Now(); p.hangs(f.asked, now) {
+		p.fails(fmt.Errorf("the broker answered only after %v", now.Sub(f.asked).Round(time.Millisecond)))
 	}
 	if p.failed && f.bad == nil { // it is known before there is room for what was fetched
 		p.failed = false

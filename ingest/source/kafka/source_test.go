@@ -370,6 +370,30 @@ func TestBrokerHangs(t *testing.T) {
 	}
 }
 
+// One that goes on to answer slowly is slow, and no outage.
+func TestSlowBroker(t *testing.T) {
+	p := partition{s: &Source{opts: Options{Wait: waitDefault}}}
+	at := time.Unix(1000, 0)
+	for i, c := range []struct {
+		pause, took time.Duration
+		hangs       bool
+	}{
+		{0, time.Second, false},
+		{0, 2 * time.Second, true},
+		{0, 2 * time.Second, false},
+		{0, time.Second, false},
+		{50 * time.Second, 20 * time.Second, false},
+		{hangAgain + 1, time.Second, false},
+		{0, 20 * time.Second, true},
+	} {
+		at = at.Add(c.pause)
+		if got := p.hangs(at, at.Add(c.took)); got != c.hangs {
+			t.Errorf("%d: it hangs: %v", i, got)
+		}
+		at = at.Add(c.took)
+	}
+}
+
 func TestBrokerGoneAndBack(t *testing.T) {
 	c := fake(t, kfake.NumBrokers(3), kfake.SeedTopics(3, topic))
 	cl := client(t, c)
