@@ -378,7 +378,7 @@ func (e *Engine) Full() bool { return e.budget.Half() }
 
 // Laden tells whether it is Full, and the better part of that is the closures of stubs.
 func (e *Engine) Laden() bool {
-	return e.Full() && e.ClosureBytes()*e.opt.Seeds >= e.opt.BytesMax/4*max(1, len(e.h.slotTx))
+	return e.opt.Seeds > 0 && e.Full() && e.ClosureBytes()*e.opt.Seeds >= e.opt.BytesMax/4*max(1, len(e.h.slotTx))
 }
 
 // GaveUp tells whether what was granted is used up: from then on nothing is found but what the

@@ -163,3 +163,16 @@ func TestAbortedAttemptsWakeNobody(t *testing.T) {
 		t.Errorf("%d are found", got)
 	}
 }
+
+// Where little room is given an engine that stands for nothing that was before is full, and not laden with that: what a
+// segment begins with is taken in whole.
+func TestLadenOnlyWithSeeds(t *testing.T) {
+	e := New(Options{Levels: []verdict.Level{verdict.SI}, Online: true, UniqueValues: true, BytesMax: 1})
+	for i := range int64(9) {
+		e.Step(at("a", i, i, i+1, write("x", i)), i)
+	}
+	e.Tick(10)
+	if !e.Full() || e.Laden() {
+		t.Errorf("full: %v, laden: %v", e.Full(), e.Laden())
+	}
+}
