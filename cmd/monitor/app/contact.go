@@ -91,7 +91,12 @@ func (c *contact) failing() bool {
 func (c *contact) works(n int, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.of(n); !p.failed.IsZero() {
+	c.again(c.of(n), now)
+}
+
+// again notes that p works, whether it failed or not; c.mu is held.
+func (c *contact) again(p *part, now time.Time) {
+	if !p.failed.IsZero() {
 		p.failed = time.Time{}
 		c.returns(now, now.Sub(p.out))
 	}
@@ -104,13 +109,10 @@ func (c *contact) hears(b *decode.Batch, now time.Time) (works bool) {
 	defer c.mu.Unlock()
 	for _, n := range []int{b.Partition, wholeSource} {
 		p := c.of(n)
-		if !p.failed.IsZero() {
-			if !b.Asked.After(p.failed) {
-				continue // it has waited to be read since before that
-			}
-			p.failed = time.Time{}
-			c.returns(now, now.Sub(p.out))
+		if !p.failed.IsZero() && !b.Asked.After(p.failed) {
+			continue // it has waited to be read since before that
 		}
+		c.again(p, now)
 		if p.heard = later(p.heard, b.Asked); !p.heard.Before(c.until) {
 			p.out = time.Time{}
 		}
