@@ -95,12 +95,11 @@ func TestGuarantees(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		s := tiny.Random(rng, tiny.Config{Txns: 6, Mutations: 3})
 		o := record.Assumptions{}.Override(s.Header)
-		e := incremental.New(incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: o.Initial, Coverage: o.Coverage, Sessions: o.Sessions}, Levels: []verdict.Level{verdict.CC}})
+		e := incremental.New(incremental.Options{Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: o.Initial, Coverage: o.Coverage, Sessions: o.Sessions}, Levels: []verdict.Level{verdict.CC}, Guarantees: true})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], 0)
 		}
-		e.Close()
-		for _, g := range e.Guarantees() {
+		for _, g := range e.Close()[0].Guarantees {
 			for _, v := range g.Violations {
 				if v.Kind != verdict.Cycle || !slices.ContainsFunc(v.Cycle, func(e verdict.Edge) bool { return e.Type == verdict.RW || e.Why == verdict.ByOrder }) {
 					continue // a read anomaly, or information flow: no guarantee survives these

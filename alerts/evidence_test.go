@@ -594,7 +594,7 @@ func TestReadsThatAreOpenAreNoEvidence(t *testing.T) {
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], s.Txns[i].End)
 		}
-		told := append(e.Tick(201).Violations, e.SolveLeft().Violations...)
+		told := append(e.Tick(201).Violations, e.Solve(true).Violations...)
 		for _, v := range told {
 			ctx := context(s, verdict.RC)
 			ctx.Judge, ctx.Find = engineJudge, engineFind

@@ -62,7 +62,7 @@ func BenchmarkOnline(b *testing.B) {
 				if r[0].Outcome != verdict.Satisfied {
 					b.Fatalf("%+v", r[0].Violations[:1])
 				}
-				closure = e.ClosureBytes()
+				closure = incremental.ClosureBytes(e)
 			}
 			// n×n bits, half of them, would be n/16 bytes for each transaction
 			b.ReportMetric(float64(closure)/float64(len(h)), "closure-B/txn")

@@ -69,7 +69,7 @@ func TestCertainIsTold(t *testing.T) {
 	for _, x := range hotWriters(2000, "read") {
 		e.Step(&x, 0)
 	}
-	if !e.GaveUp() {
+	if !e.State().GaveUp {
 		t.Fatal("the writes of a hot key used up nothing")
 	}
 	for _, x := range lostUpdate() {
@@ -95,8 +95,8 @@ func TestSessionsAloneCostNothing(t *testing.T) {
 		for i := range n {
 			e.Step(&record.Transaction{Session: fmt.Sprint("s", i%8), Seq: int64(i / 8), HasSeq: true, ID: fmt.Sprint(i), Status: record.Committed}, 0)
 		}
-		if most := 256 * n; e.ClosureBytes() > most {
-			t.Errorf("%v: closures take %d bytes, want at most %d", status, e.ClosureBytes(), most)
+		if most := 256 * n; incremental.ClosureBytes(e) > most {
+			t.Errorf("%v: closures take %d bytes, want at most %d", status, incremental.ClosureBytes(e), most)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestUnreadWritesMakeNoPairs(t *testing.T) {
 			for _, x := range hotWriters(n, kind) {
 				e.Step(&x, 0)
 			}
-			if e.Tick(0); e.GaveUp() {
+			if e.Tick(0); e.State().GaveUp {
 				t.Errorf("%s, online %v: given up", kind, online)
 			}
 			if online {

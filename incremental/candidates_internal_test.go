@@ -68,8 +68,8 @@ func TestCandidatesAreCounted(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		results := e.Close()
 		runtime.ReadMemStats(&after)
-		if taken := after.TotalAlloc - before.TotalAlloc; taken > 16<<20 || !e.GaveUp() {
-			t.Errorf("%v: %d bytes are taken, of 1 MiB; that something was given up is %v", levels, taken, e.GaveUp())
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 16<<20 || !e.State().GaveUp {
+			t.Errorf("%v: %d bytes are taken, of 1 MiB; that something was given up is %v", levels, taken, e.State().GaveUp)
 		}
 		for _, r := range results {
 			if r.Outcome != verdict.Unknown && r.Level != verdict.G1 {

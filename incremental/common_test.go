@@ -127,7 +127,7 @@ func TestCommonValues(t *testing.T) {
 		if violated := e.Close()[0].Outcome == verdict.Violated; violated != (tc.told != never) {
 			t.Errorf("%s: %+v", tc.title, e.Results()[0])
 		}
-		if !e.Unique() {
+		if !e.State().Unique {
 			t.Errorf("%s: values are no longer taken for unique", tc.title)
 		}
 	}

@@ -90,6 +90,9 @@ func New(opt Options) *Engine {
 	if opt.Stop != nil {
 		e.budget.Stop = e.stop.halted
 	}
+	if opt.Seeds == 0 {
+		e.h.stubs = 0
+	}
 	e.h.opt, e.h.reads, e.in = &e.opt, e.budget.Share(), newIntake(e.h)
 	e.g = &graphs{opt: &e.opt, h: e.h, budget: e.budget}
 	e.decide = &decider{opt: &e.opt, h: e.h, budget: e.budget}
@@ -147,26 +150,18 @@ func New(opt Options) *Engine {
 	return e
 }
 
-// Mini tells whether the history so far consists of mini-transactions: one or two
-// reads, at most two writes, each of a key that was read before, and no value
-// written twice to a key (MTC, Definition 9).
-func (e *Engine) Mini() bool { return e.h.large == 0 && !e.h.again }
-
-// SingleObjects: every transaction so far keeps to one object (record.Object),
-// which lin is about.
-func (e *Engine) SingleObjects() bool { return !e.h.several }
-
-// Predicates tells whether some transaction so far, which may have committed, has predicate operations: these are
-// counted.
-func (e *Engine) Predicates() bool { return e.h.predicates }
-
 // Step takes in one transaction. The record is not kept: whoever calls keeps
 // it under the returned number (0, 1, 2, … in the order of Step) for as long as
 // evidence may be asked for. Records of a session come in session order; online
 // they come, apart from late ones, in the order of their end. arrival is the
 // broker's time, in nanoseconds, for records without times, and else ignored.
-func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
+// keys are the numbers of the operations' keys, as Number gives them, or none: then Step looks them up.
+func (e *Engine) Step(t *record.Transaction, arrival int64, keys ...version.Key) verdict.TxnID {
+	if e.opt.Online && len(keys) > 0 && t.Status != record.Aborted {
+		e.seenWarm = e.g.warm(t.Ops, keys)
+	}
 	id := verdict.TxnID(len(e.h.indexOf))
+	e.in.known = keys
 	for _, v := range e.in.read(t, id, arrival) {
 		e.out.report(v)
 	}
@@ -177,31 +172,18 @@ func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
 	if len(e.h.woken) > 0 {
 		e.r.resolveWoken()
 	}
-	return id
-}
-
-// Warm says that t will be stepped next, by StepKeys, after what Base is given of its
-// keys: what that needs is fetched. It changes nothing.
-func (e *Engine) Warm(t *record.Transaction, keys []version.Key) {
-	if e.opt.Online && t.Status != record.Aborted {
-		e.seenWarm = e.g.warm(t.Ops, keys)
+	if int(id)+1 == e.opt.Seeds {
+		e.seeded()
 	}
-}
-
-// StepKeys is Step where the keys of the operations have been looked up by Key.
-func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []version.Key) verdict.TxnID {
-	e.in.known = keys
-	id := e.Step(t, arrival)
-	e.in.known = nil
 	return id
 }
 
-// Key is the engine's number of a key, for StepKeys. Who takes records out of
-// blocks with tables of names looks up a name once and not at each operation.
-func (e *Engine) Key(name string) version.Key { return e.h.keyNumber(name) }
+// NoKey stands for a key that Number has not been asked for.
+const NoKey = none
 
-// Number sets those of the numbers that are NoKey to Key(name(i)). What it needs of many
-// is fetched side by side.
+// Number sets those of the numbers that are NoKey to the number of the key called name(i). Numbers are given in the
+// order in which keys are asked for. Who takes records out of blocks with tables of names looks up a name once and not
+// at each operation; of many, what that needs is fetched side by side.
 func (e *Engine) Number(numbers []version.Key, name func(i int) string) {
 	var hashes [warmMost]uint32
 	var at [warmMost]int
@@ -218,15 +200,6 @@ func (e *Engine) Number(numbers []version.Key, name func(i int) string) {
 			numbers[i] = e.h.numberOf(name(i), hashes[j])
 		}
 	}
-}
-
-// NoKey is what Keys says of a key that has no number yet.
-const NoKey = none
-
-// Keys sets numbers[i] to the number of the key called name(i), of n, where it has
-// one. Looking up many at once is faster than one by one.
-func (e *Engine) Keys(n int, name func(i int) string, numbers []version.Key) {
-	e.h.keys.find(n, name, numbers)
 }
 
 // stream admits a transaction online. The first ones wait for one with times,
@@ -287,7 +260,7 @@ func (e *Engine) admitAll() {
 		e.g.open(e.opt.Clock != record.ClockIgnore && e.h.timed > 0)
 	}
 	for _, i := range e.unadmitted {
-		if int(i) < e.opt.Seeds && e.Laden() {
+		if int(i) < e.opt.Seeds && e.laden() {
 			e.overloaded = true
 			e.budget.End()
 		}
@@ -319,10 +292,10 @@ func (s *stopper) halted() bool {
 
 // Tick says that no record ending before watermark will come. It closes what
 // waited for such records, and solves what is open, or leaves that to a later Tick or to
-// SolveLeft where it is much, and little has come since it was solved last.
+// Solve where it is much, and little has come since it was solved last. After Close it tells what that found.
 func (e *Engine) Tick(watermark int64) Output {
-	if !e.opt.Online || !e.g.opened && len(e.unadmitted) == 0 {
-		return e.Found()
+	if !e.opt.Online || e.h.closed || !e.g.opened && len(e.unadmitted) == 0 {
+		return e.output()
 	}
 	e.admitAll()
 	e.h.watermark = watermark
@@ -336,26 +309,25 @@ func (e *Engine) Tick(watermark int64) Output {
 	}
 	e.collect()
 	e.dropWitness()
-	return e.Found()
+	return e.output()
 }
 
-// SolveLeft solves what Ticks have left to later ones, and whom reads at weak levels are of: for when none comes.
-func (e *Engine) SolveLeft() Output {
-	if e.decide.left(e.g.checks, restsMax) {
+// Solve solves what Ticks have left to later ones: all, and whom reads at weak levels are of, for when none comes; else
+// where it may be that none comes soon, but what has met its budget again and again rests on: a stream with few records
+// is silent after each.
+func (e *Engine) Solve(all bool) Output {
+	rests := restsSilent
+	if all {
+		rests = restsMax
+	}
+	if e.decide.left(e.g.checks, rests) {
 		e.collect()
 	}
-	e.dropWitness()
-	e.searchWriters()
-	return e.Found()
-}
-
-// SolveSilent solves what Ticks have left where it may be that none comes soon, but what has met its budget
-// again and again rests on: a stream with few records is silent after each.
-func (e *Engine) SolveSilent() Output {
-	if e.decide.left(e.g.checks, restsSilent) {
-		e.collect()
+	if all {
+		e.dropWitness()
+		e.searchWriters()
 	}
-	return e.Found()
+	return e.output()
 }
 
 // reconsider drops the use of times where too many transactions turn out to
@@ -372,23 +344,60 @@ func (e *Engine) reconsider() {
 	}
 }
 
-// Full tells whether the engine has used up so much of what it may (steps, memory) that another one had better
-// take over, which begins with little: it has, where all is used up, given up what was open.
-func (e *Engine) Full() bool { return e.budget.Half() }
-
-// Laden tells whether it is Full, and the better part of that is the closures of stubs.
-func (e *Engine) Laden() bool {
-	return e.opt.Seeds > 0 && e.Full() && e.ClosureBytes()*e.opt.Seeds >= e.opt.BytesMax/4*max(1, len(e.h.slotTx))
+// State is what is known of all transactions so far, and how much of what it may the engine has used.
+type State struct {
+	// Mini: the history consists of mini-transactions: one or two reads, at most two writes, each of a key that was
+	// read before, and no value written twice to a key (MTC, Definition 9).
+	Mini bool
+	// SingleObjects: every transaction keeps to one object (record.Object), which lin is about.
+	SingleObjects bool
+	// Predicates: some transaction which may have committed has predicate operations: these are counted.
+	Predicates bool
+	// Unique: Options.UniqueValues was set, and has held. UniqueAttempts: likewise.
+	Unique, UniqueAttempts bool
+	// UnseenUnique: that is believed of who was not seen. Where nothing is said of it, not any more once two
+	// transactions, neither of them aborted, wrote the same value to the same key, whichever, or one wrote back what it
+	// read: who makes values so may have made any of them before. Null, and what keys are known to hold at first, show
+	// nothing of other values, and may be anybody's in any case.
+	UnseenUnique bool
+	// Full: so much of what it may (steps, memory) is used up that another one had better take over, which begins with
+	// little: where all is used up, it has given up what was open. Laden: it is, and the better part of that is the
+	// closures of stubs.
+	Full, Laden bool
+	// GaveUp: what was granted is used up: from now on nothing is found but what the records show by themselves.
+	GaveUp bool
 }
 
-// GaveUp tells whether what was granted is used up: from then on nothing is found but what the
-// records show by themselves.
-func (e *Engine) GaveUp() bool { return e.budget.Ended() }
+// State says how things stand. O(levels).
+func (e *Engine) State() State {
+	return State{Mini: e.h.large == 0 && !e.h.again, SingleObjects: !e.h.several, Predicates: e.h.predicates,
+		Unique: e.h.unique(), UniqueAttempts: e.h.uniqueAttempts(), UnseenUnique: e.h.unseenUnique(),
+		Full: e.budget.Half(), Laden: e.laden(), GaveUp: e.budget.Ended()}
+}
 
-// Found are the violations found since the last Tick, by Close say.
-func (e *Engine) Found() Output {
+// laden is State.Laden.
+func (e *Engine) laden() bool {
+	return e.opt.Seeds > 0 && e.budget.Half() &&
+		e.closureBytes()*e.opt.Seeds >= e.opt.BytesMax/4*max(1, len(e.h.slotTx))
+}
+
+// closureBytes is the memory that reachability takes.
+func (e *Engine) closureBytes() (n int) {
+	for _, s := range e.g.strands {
+		for _, p := range s.polys {
+			n += p.Bytes()
+		}
+	}
+	return n
+}
+
+// output is what was found since the last one.
+func (e *Engine) output() Output {
 	out := Output{Violations: e.out.told}
 	e.out.untimed(out.Violations)
+	for i := range out.Violations {
+		out.Violations[i].Torn = e.torn(&out.Violations[i])
+	}
 	e.out.told = nil
 	return out
 }
@@ -454,7 +463,12 @@ func (e *Engine) Close() []verdict.Result {
 	} else {
 		e.closeBatch()
 	}
-	return e.allResults()
+	out := e.allResults()
+	if cc := slices.IndexFunc(out, func(r verdict.Result) bool { return r.Level == verdict.CC }); cc >= 0 &&
+		e.opt.Guarantees && out[cc].Outcome != verdict.Satisfied {
+		out[cc].Guarantees = e.guarantees()
+	}
+	return out
 }
 
 func (e *Engine) closeOnline() {
@@ -504,15 +518,4 @@ func (e *Engine) closeBatch() {
 	}
 	e.collect()
 	e.searchWriters()
-}
-
-// ClosureBytes is the memory that reachability takes, for measurement.
-func (e *Engine) ClosureBytes() int {
-	n := 0
-	for _, s := range e.g.strands {
-		for _, p := range s.polys {
-			n += p.Bytes()
-		}
-	}
-	return n
 }

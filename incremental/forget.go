@@ -13,7 +13,7 @@ import (
 // later transaction may still refer to (docs/decisions/0032):
 //
 //	Lose(key)…       the keys of which a write is forgotten
-//	Step(stub)…      the last writers of these keys, reduced to those writes
+//	Step(stub)…      the last writers of these keys, reduced to those writes: Options.Seeds of them
 //	Step(overlap)…   the latest records once more
 //	Step(record)…    what is new
 //
@@ -23,31 +23,35 @@ import (
 // version, the only candidate) is withheld for a lossy key. What it can't find is a
 // cycle through what is gone.
 
-// Lose says that a write to the key may be missing from the input: from now on
-// nothing is concluded from the absence of one, as with partial coverage. mixed: of
-// its writes some were appends to a list and some were not, or one wrote nobody knows what, which may be what somebody
-// aborted wrote as well. It is to be called before the first Step that touches the key.
-func (e *Engine) Lose(key string, mixed bool) {
-	p := e.h.perKey.At(e.h.keyNumber(key))
-	p.lossy = true
-	p.mixed = p.mixed || mixed
+// Lost is what may be missing of the input.
+type Lost struct {
+	// Key is a key of which a write may be missing: nothing is concluded from the absence of one, as with partial
+	// coverage. Mixed: of its writes some were appends to a list and some were not, or one wrote nobody knows what, which
+	// may be what somebody aborted wrote as well.
+	Key   string
+	Mixed bool
+	// Times, without a key, say when records are missing, in place of what was said before: somewhere in each of these
+	// spans of time, by which the transactions' ends are meant, whatever they wrote, and whoever they were, as clients
+	// may try again in another session. A read of what was aborted is not taken for an aborted read if a missing record
+	// may be that of another attempt, which committed the same.
+	Times Losses
 }
 
-// LoseWrite is Lose of one write that is left out, and was committed: what is read of it is from that writer, also if
-// another attempt to write the same was aborted.
-func (e *Engine) LoseWrite(op *record.Op) {
-	e.Lose(op.Key, false)
-	of := e.h.cellOf
-	if op.Kind == record.Append {
-		of = e.h.elementOf
+// Lose says what may be missing; of a key before the first Step that touches it.
+func (e *Engine) Lose(l Lost) {
+	if l.Times != nil {
+		e.opt.Lost = append(e.opt.Lost[:0], l.Times...)
+		return
 	}
-	e.h.cells.At(of(e.h.keyNumber(op.Key), op.Value)).about |= outside
+	p := e.h.perKey.At(e.h.keyNumber(l.Key))
+	p.lossy = true
+	p.mixed = p.mixed || l.Mixed
 }
 
-// Seeded says that the stubs are all taken: what comes from here on has ended at
-// the end of the last one or later. Where they alone make the engine Laden, it gives up, and
+// seeded: the stubs are all taken: what comes from here on has ended at
+// the end of the last one or later. Where they alone make the engine laden, it gives up, and
 // finds nothing.
-func (e *Engine) Seeded() {
+func (e *Engine) seeded() {
 	e.h.stubs = version.Slot(len(e.h.slotTx))
 	for _, i := range e.unadmitted {
 		if !e.h.txns.At(i).open {
@@ -59,14 +63,18 @@ func (e *Engine) Seeded() {
 	}
 }
 
-// Base takes in a stub that was not among those before Seeded: there may be too
+// Base takes in a stub that was not among Options.Seeds: there may be too
 // many of them, so that a key's are taken when the key is first touched. It
-// precedes what the first transaction after Seeded precedes by the clock; what
-// preceded it, and its session, are forgotten. Where times are not used that would
-// be no order at all, and Base takes nothing and returns false.
+// precedes what the first transaction after the seeds precedes by the clock; what
+// preceded it, and its session, are forgotten. One that has no such place, as it has no times, may take effect at any
+// time, or times are not used, is not taken, and Base returns false: then what it wrote is lost, and a read of that is
+// from it, also if another attempt to write the same was aborted.
 func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
 	e.admitAll()
-	if e.h.stubs == none || !e.g.allRealTime() {
+	if t.Status != record.Committed || !t.HasTimes || e.h.stubs == none || !e.g.allRealTime() {
+		for i := range t.Ops {
+			e.loseWrite(&t.Ops[i])
+		}
 		return verdict.NoTxn, false
 	}
 	if e.h.first == none {
@@ -81,8 +89,18 @@ func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
 	return id, true
 }
 
+// loseWrite is Lose of one write that is left out.
+func (e *Engine) loseWrite(op *record.Op) {
+	e.Lose(Lost{Key: op.Key})
+	of := e.h.cellOf
+	if op.Kind == record.Append {
+		of = e.h.elementOf
+	}
+	e.h.cells.At(of(e.h.keyNumber(op.Key), op.Value)).about |= outside
+}
+
 // Frontier calls take with the transactions among the first n, by Step, that wrote what
-// a later one may still read, and the numbers of the keys of that (Engine.Key), which are
+// a later one may still read, and the numbers of the keys of that (Engine.Number), which are
 // good until take returns: of each key the last writers, where it is not proved which is
 // the last. In the order of Step. A writer is later than another if it read what that
 // wrote, follows it in its session, or began after it ended, by the clocks. At most
@@ -173,13 +191,11 @@ func (f *lastWriters) overwrote(late, old ordinal, k version.Key) bool {
 	return c != none && in.cells.At(c).final == old && in.cells.At(c).more == none
 }
 
-// Complete tells whether the exhibits of a violation prove it as a history with
-// the coverage that is declared, if any of that is complete: the keys of their reads are known completely, or else the
-// writers of what was read are among them, so that nothing follows from the absence
-// of a write that may be missing.
-func (e *Engine) Complete(v verdict.Violation) bool {
-	if declared := !e.h.partial() || e.opt.Tables.Has(record.CoverageComplete); !declared || len(v.Exhibits) == 0 {
-		return declared
+// torn is Violation.Torn: a key that one of the exhibits reads is not known completely, and the writer of what was read
+// is not among them, so that something follows from the absence of a write that may be missing.
+func (e *Engine) torn(v *verdict.Violation) bool {
+	if e.h.partial() && !e.opt.Tables.Has(record.CoverageComplete) {
+		return false
 	}
 	wrote := map[verdict.TxnID][]string{}
 	for _, x := range v.Exhibits {
@@ -188,11 +204,11 @@ func (e *Engine) Complete(v verdict.Violation) bool {
 	for _, x := range v.Exhibits {
 		for _, key := range slices.Concat(x.Reads, x.All) {
 			if k := e.h.keyNumber(key); e.h.lossy(k) && !e.h.unseen(k) && !e.writerShown(x.Txn, k, wrote) {
-				return false
+				return true
 			}
 		}
 	}
-	return true
+	return false
 }
 
 // writerShown tells whether the writer of what a transaction read of k, if it read
@@ -265,21 +281,3 @@ func (e *Engine) Undecided(f func(verdict.Exhibit)) {
 		}
 	}
 }
-
-// Anchored tells whether it is known of a list that nothing was before its first element.
-func (e *Engine) Anchored(key string) bool {
-	lk := e.h.listKeys[e.h.keyNumber(key)]
-	return lk != nil && lk.anchored
-}
-
-// UniqueAttempts tells whether Options.UniqueAttempts was set and has held so far.
-func (e *Engine) UniqueAttempts() bool { return e.h.uniqueAttempts() }
-
-// UnseenUnique tells whether that is believed of who was not seen. Where nothing is said of it, not any more
-// once two transactions, neither of them aborted, wrote the same value to the same key, whichever, or one wrote back
-// what it read: who makes values so may have made any of them before. Null, and what keys are known to hold at first,
-// show nothing of other values, and may be anybody's in any case.
-func (e *Engine) UnseenUnique() bool { return e.h.unseenUnique() }
-
-// Unique tells whether UniqueValues was asked for and has held so far.
-func (e *Engine) Unique() bool { return e.h.unique() }

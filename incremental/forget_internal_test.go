@@ -12,10 +12,8 @@ import (
 
 // later makes an engine as a stream goes on with, without seeds.
 func later() *Engine {
-	e := New(Options{Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep, UnseenUnique: new(true)},
+	return New(Options{Levels: []verdict.Level{verdict.SI}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep, UnseenUnique: new(true)},
 		UniqueValues: true, Online: true})
-	e.Seeded()
-	return e
 }
 
 func at(session string, seq, start, end int64, ops ...record.Op) *record.Transaction {
@@ -93,9 +91,14 @@ func TestFrontierNamesLastWriters(t *testing.T) {
 	}
 }
 
-// Number gives the numbers that Key would have given, one by one.
-func TestNumberIsKey(t *testing.T) {
+// Number gives the same numbers one by one and many at once.
+func TestNumberOfManyIsOfEach(t *testing.T) {
 	one, many := later(), later()
+	number := func(e *Engine, name string) version.Key {
+		of := []version.Key{NoKey}
+		e.Number(of, func(int) string { return name })
+		return of[0]
+	}
 	var names []string
 	for i := range 100 {
 		names = append(names, fmt.Sprint("k", i*i%37)) // some of them twice
@@ -104,10 +107,12 @@ func TestNumberIsKey(t *testing.T) {
 		some := names[from:min(len(names), from+1+from)]
 		from += len(some)
 		numbers := make([]version.Key, len(some))
-		many.Keys(len(some), func(i int) string { return some[i] }, numbers)
+		for i := range numbers {
+			numbers[i] = NoKey
+		}
 		many.Number(numbers, func(i int) string { return some[i] })
 		for i, name := range some {
-			if want := one.Key(name); numbers[i] != want || many.Key(name) != want {
+			if want := number(one, name); numbers[i] != want || number(many, name) != want {
 				t.Fatalf("%s has number %d, not %d", name, numbers[i], want)
 			}
 		}
@@ -172,7 +177,7 @@ func TestLadenOnlyWithSeeds(t *testing.T) {
 		e.Step(at("a", i, i, i+1, write("x", i)), i)
 	}
 	e.Tick(10)
-	if !e.Full() || e.Laden() {
-		t.Errorf("full: %v, laden: %v", e.Full(), e.Laden())
+	if is := e.State(); !is.Full || is.Laden {
+		t.Errorf("full: %v, laden: %v", is.Full, is.Laden)
 	}
 }

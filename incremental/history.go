@@ -56,7 +56,7 @@ type history struct {
 	last         []sessionClock       // by session
 
 	slotTx []ordinal // by slot: who has it
-	// stubs is how many slots the seeds took, as Seeded found; none before.
+	// stubs is how many slots the seeds took, none before all have come.
 	stubs version.Slot
 	// first is the first slot that is not before stubs and has times, as Base found; none before.
 	first version.Slot

@@ -13,7 +13,7 @@ import (
 type intake struct {
 	h     *history
 	base  bool          // the transaction at hand is one of Engine.Base
-	known []version.Key // of its operations' keys, or nil: what Engine.Key gave
+	known []version.Key // of its operations' keys, or nil: what Engine.Number gave
 
 	session   sessionID
 	touched   []keyState          // what it did to keys, in order of first touch

@@ -60,10 +60,3 @@ func (l Losses) touch(from, to int64) bool {
 	})
 	return i < len(l) && l[i].From <= to
 }
-
-// Lost says when records are missing, in place of what was said before: somewhere in each of these spans of time,
-// by which the transactions' ends are meant, whatever they wrote, and whoever they were, as clients may
-// try again in another session. From now on a read of what was
-// aborted is not taken for an aborted read if a missing record may be that of
-// another attempt, which committed the same.
-func (e *Engine) Lost(known Losses) { e.opt.Lost = append(e.opt.Lost[:0], known...) }

@@ -46,69 +46,23 @@ func (t *names) numberOf(name string, h uint32) (version.Key, bool) {
 	}
 }
 
-// warm looks at where names with those hashes are, or would be.
+// warm looks at where names with those hashes are, or would be, at most warmMost. It goes through them in steps, each
+// of which fetches one thing of all: what is not in the cache is then waited for together, not one after the other.
 func (t *names) warm(hashes []uint32) uint32 {
 	if len(t.slots) == 0 {
 		return 0
 	}
+	var entries [warmMost]uint64
 	mask, seen := uint32(len(t.slots)-1), uint32(0)
-	for _, h := range hashes {
-		seen += uint32(t.slots[h&mask])
+	for i, h := range hashes {
+		entries[i] = t.slots[h&mask]
+	}
+	for i, h := range hashes {
+		if e := entries[i]; e != 0 && uint32(e>>32) == h {
+			if name := *t.list.At(version.Key(e) - 1); len(name) > 0 {
+				seen += uint32(name[0])
+			}
+		}
 	}
 	return seen
-}
-
-// findMost is how many names find looks up side by side.
-const findMost = 64
-
-// find sets out[i] to the number of name i, or none if it has none. It goes through
-// the names in steps, each of which fetches one thing for many names: what is not in
-// the cache is then waited for together, not one after the other.
-func (t *names) find(n int, name func(int) string, out []version.Key) {
-	if len(t.slots) == 0 {
-		for i := range n {
-			out[i] = none
-		}
-		return
-	}
-	var hashes [findMost]uint32
-	var entries [findMost]uint64
-	var held [findMost]string
-	mask := uint32(len(t.slots) - 1)
-	for from := 0; from < n; from += findMost {
-		m := min(findMost, n-from)
-		for i := range m {
-			hashes[i] = hashName(name(from + i))
-		}
-		for i := range m {
-			entries[i] = t.slots[hashes[i]&mask]
-		}
-		for i := range m {
-			held[i] = ""
-			if e := entries[i]; e != 0 && uint32(e>>32) == hashes[i] {
-				held[i] = *t.list.At(version.Key(e) - 1)
-			}
-		}
-		for i := range m {
-			switch at := name(from + i); {
-			case entries[i] == 0:
-				out[from+i] = none
-			case held[i] == at && uint32(entries[i]>>32) == hashes[i]:
-				out[from+i] = version.Key(entries[i]) - 1
-			default:
-				out[from+i] = t.probe(at, hashes[i])
-			}
-		}
-	}
-}
-
-// probe is the number of a name with that hash, or none.
-func (t *names) probe(name string, h uint32) version.Key {
-	mask := uint32(len(t.slots) - 1)
-	for i := h & mask; t.slots[i] != 0; i = (i + 1) & mask {
-		if s := t.slots[i]; uint32(s>>32) == h && *t.list.At(version.Key(s) - 1) == name {
-			return version.Key(s) - 1
-		}
-	}
-	return none
 }

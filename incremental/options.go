@@ -17,14 +17,14 @@ type Options struct {
 	// so that online a read is known to be its writer's as soon as that has come.
 	// Otherwise it waits until no other writer can come (MaxTransaction), as reads of
 	// null, and of what keys hold at first if that is declared, do in any case: anybody may
-	// write those. The assumption is given up when the stream breaks it; see Engine.Unique. Batch needs none.
+	// write those. The assumption is given up when the stream breaks it; see State. Batch needs none.
 	UniqueValues bool
 	// UniqueAttempts: UniqueValues is meant of aborted transactions too, so that a
 	// client that tries again writes other values. Then a read of an aborted value is
 	// known for one at once; otherwise only when no other writer can come. It is
 	// given up when the stream breaks it.
 	UniqueAttempts bool
-	// Lost are the times in which records are known to be missing, all where Lossy; see Engine.Lost.
+	// Lost are the times in which records are known to be missing, all where Lossy; see Engine.Lose.
 	Lost Losses
 	// Conflicts is the solver's budget per Tick or Close; 0 means the default.
 	Conflicts int
@@ -40,6 +40,8 @@ type Options struct {
 	Bare bool
 	// Proof: Close gives the order that proves a satisfied level (batch only).
 	Proof bool
+	// Guarantees: where cc is asked for and does not hold Close judges the session guarantees too.
+	Guarantees bool
 	// Stop, if set, is asked now and then during Close and Tick; once it returns
 	// another reason than NoReason, which ends the work early, what is undecided
 	// is unknown for that reason. What limits it watches (time, memory) is the
@@ -63,17 +65,17 @@ type Options struct {
 	// 1,024 open pairs of versions and reads that had been solved before, for a Tick to search
 	// again, and in proportion: so what searching costs does not grow with what is open, all of which is
 	// solved anew where times don't help. Every eighth Tick searches in any case, and none
-	// waits for fewer than 128 transactions. 0: 128. See SolveLeft.
+	// waits for fewer than 128 transactions. 0: 128. See Solve.
 	Spacing int
 	// Seeds is how many of the transactions, the first ones, stand for what was before: that
-	// many of them have no times says nothing of those that come.
+	// many of them have no times says nothing of those that come, which have ended at the end of the last one or later.
 	Seeds int
 	// Online: edges are known as soon as they are proved and Tick reports as
 	// the stream goes. Otherwise all is done by Close, which is faster.
 	Online bool
 }
 
-// Output is what a Tick found, in an order that depends on the input alone.
+// Output is what was found since the last one, in an order that depends on the input alone.
 type Output struct {
 	Violations []verdict.Violation
 }

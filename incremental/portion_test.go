@@ -27,22 +27,18 @@ type portion struct {
 // feed gives the portion to an engine. Stubs that this can't place are left out of
 // the portion, and their keys are lossy.
 func (p *portion) feed() (told spoken) {
+	p.opt.Seeds = p.seeds
 	e := incremental.New(p.opt)
 	for _, k := range p.lossy {
-		e.Lose(k, slices.Contains(p.mixed, k))
+		e.Lose(incremental.Lost{Key: k, Mixed: slices.Contains(p.mixed, k)})
 	}
 	for i := 0; i < len(p.txns); i++ {
-		if i == p.seeds {
-			e.Seeded()
-		}
 		switch {
 		case p.base == nil || !p.base[i]:
 			e.Step(&p.txns[i], p.end[i])
 		default:
 			if _, ok := e.Base(&p.txns[i]); !ok {
-				key := p.txns[i].Ops[0].Key
-				e.Lose(key, false)
-				p.lossy = append(p.lossy, key)
+				p.lossy = append(p.lossy, p.txns[i].Ops[0].Key)
 				p.leaveOut(i)
 				i--
 				continue

@@ -41,7 +41,7 @@ func parsed(t *testing.T, text string) []record.Transaction {
 }
 
 // Where much is open and times don't help, a tick leaves it to a later one: until enough
-// transactions have come, or seven ticks have gone without; or to SolveLeft, after which
+// transactions have come, or seven ticks have gone without; or to Solve, after which
 // nothing is left. So it is where there are no times, and where what is open has none.
 func TestTicksAreSpaced(t *testing.T) {
 	var timed strings.Builder
@@ -67,7 +67,7 @@ func ticksAreSpaced(t *testing.T, before string) {
 		for _, c := range []struct {
 			name string
 			// at is the tick at which it is told: the first that brings it, the second after
-			// more have come, or one of those that follow; or none, and then it is SolveLeft.
+			// more have come, or one of those that follow; or none, and then it is Solve.
 			more string
 			at   int
 			left bool
@@ -93,7 +93,7 @@ func ticksAreSpaced(t *testing.T, before string) {
 					step(c.more)
 				}
 				if n == c.at && c.left {
-					if out := e.SolveLeft(); len(out.Violations) != 1 || out.Violations[0].Kind != verdict.Unsatisfiable {
+					if out := e.Solve(true); len(out.Violations) != 1 || out.Violations[0].Kind != verdict.Unsatisfiable {
 						t.Fatalf("%s, %v: %+v is what was left", c.name, level, out)
 					}
 					break
@@ -103,7 +103,7 @@ func ticksAreSpaced(t *testing.T, before string) {
 				}
 			}
 			conflicts := e.Results()[0].Stats.Conflicts
-			if out := e.SolveLeft(); len(out.Violations) > 0 || e.Results()[0].Stats.Conflicts != conflicts {
+			if out := e.Solve(true); len(out.Violations) > 0 || e.Results()[0].Stats.Conflicts != conflicts {
 				t.Errorf("%s, %v: something was left: %+v", c.name, level, out)
 			}
 			if r := e.Close(); r[0].Outcome != verdict.Violated || len(r[0].Violations) != 1 {

@@ -128,6 +128,7 @@ type spoken struct {
 }
 
 func (st *stream) feed(opt incremental.Options) (told spoken) {
+	opt.Guarantees = true
 	e := incremental.New(opt)
 	for i := range st.txns {
 		e.Step(&st.txns[i], st.end[i])
@@ -135,7 +136,11 @@ func (st *stream) feed(opt incremental.Options) (told spoken) {
 			told.ticked = append(told.ticked, e.Tick(st.tick[i]).Violations...)
 		}
 	}
-	told.results, told.mini, told.guarantees = e.Close(), e.Mini(), e.Guarantees()
+	told.results = e.Close()
+	for _, r := range told.results {
+		told.guarantees = append(told.guarantees, r.Guarantees...)
+	}
+	told.mini = e.State().Mini
 	return told
 }
 

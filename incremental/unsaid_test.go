@@ -38,7 +38,7 @@ func TestNothingReadBeforeTheFirstAppend(t *testing.T) {
 						told += len(e.Tick(int64(10 * i)).Violations)
 					}
 					r := e.Close()[0]
-					told += len(e.Found().Violations)
+					told += len(e.Tick(0).Violations)
 					if r.Outcome != tc.want || online && told != len(r.Violations) {
 						t.Errorf("online %v, unique values %v: %v is %v, %d told; want %v of\n%s", online, unique, level, r.Outcome, told, tc.want, tc.text)
 					}
@@ -166,7 +166,7 @@ func TestNothingReadAfterNothingWritten(t *testing.T) {
 			}
 			e := incremental.New(incremental.Options{Online: online, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: record.InitialAbsent}, Levels: []verdict.Level{verdict.SI}})
 			if tc.lossy {
-				e.Lose("x", false)
+				e.Lose(incremental.Lost{Key: "x"})
 			}
 			for i := range s.Txns {
 				e.Step(&s.Txns[i], int64(10*i))

@@ -168,13 +168,8 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	return r
 }
 
-// Guarantees judges the four session guarantees, after Close, of a history that
-// was checked at cc or another weak level; otherwise it returns nil. What causal
-// consistency holds of, they hold of.
-func (e *Engine) Guarantees() []verdict.GuaranteeResult {
-	if e.weak == nil || !e.h.closed {
-		return nil
-	}
+// guarantees judges the four session guarantees of a history that was checked at cc.
+func (e *Engine) guarantees() []verdict.GuaranteeResult {
 	var out []verdict.GuaranteeResult
 	base, broken := e.out.sharedOf(verdict.G1)
 	for _, c := range e.weak.levels {

@@ -269,10 +269,10 @@ func (h *history) sawAgain(k version.Key, is bool) {
 	}
 }
 
-// uniqueAttempts is Engine.UniqueAttempts.
+// uniqueAttempts is State.UniqueAttempts.
 func (h *history) uniqueAttempts() bool { return h.opt.UniqueAttempts && !h.retried }
 
-// unseenUnique is Engine.UnseenUnique.
+// unseenUnique is State.UnseenUnique.
 func (h *history) unseenUnique() bool {
 	if h.opt.UnseenUnique == nil {
 		return !h.drawn
@@ -280,7 +280,7 @@ func (h *history) unseenUnique() bool {
 	return *h.opt.UnseenUnique
 }
 
-// unique is Engine.Unique.
+// unique is State.Unique.
 func (h *history) unique() bool { return h.opt.UniqueValues && !h.repeated }
 
 // maybeRetried: the value that index read, and that nobody recorded is known to have committed, may be

@@ -282,6 +282,9 @@ type Violation struct {
 	// unless it read the initial state or, with partial coverage, an unseen
 	// writer. Empty: all operations of Evidence, which then is all that the engine knows.
 	Exhibits []Exhibit
+	// Torn: where coverage is declared to be complete, the exhibits prove it only with what an engine that goes on in place
+	// of another knows beside them: as a history of their own they would need partial coverage.
+	Torn bool
 	// ClockDependent: the proof needs the recorded times.
 	ClockDependent bool
 	// Open are levels that may hold though the evidence breaks them: it says more than is known, such as an order of
@@ -333,7 +336,9 @@ type Result struct {
 	Order []Event
 	// Sources say whom reads are from of which a commit order leaves that open.
 	Sources []Source
-	Stats   Stats
+	// Guarantees, of cc that does not hold, are the session guarantees; nil: they were not asked for. Where it holds all do.
+	Guarantees []GuaranteeResult
+	Stats      Stats
 }
 
 // OpenForGood tells whether something is left open that no more input decides.

@@ -109,7 +109,7 @@ func (g *forgetting) segment(f *frontier.Frontier, txns []record.Transaction, fr
 	e := incremental.New(opt)
 	loaded := map[string]bool{}
 	lose := func(key string, st frontier.State) {
-		e.Lose(key, st&frontier.Written != 0 && st&frontier.Appended != 0)
+		e.Lose(incremental.Lost{Key: key, Mixed: st&frontier.Written != 0 && st&frontier.Appended != 0})
 	}
 	if !g.base {
 		for _, x := range txns {
@@ -134,7 +134,6 @@ func (g *forgetting) segment(f *frontier.Frontier, txns []record.Transaction, fr
 			e.Step(&s.Txn, s.Arrival)
 		}
 	}
-	e.Seeded()
 	for i := range txns {
 		for _, op := range txns[i].Ops {
 			if loaded[op.Key] || !g.base {
@@ -152,9 +151,7 @@ func (g *forgetting) segment(f *frontier.Frontier, txns []record.Transaction, fr
 				lose(op.Key, st)
 			}
 			for _, s := range stubs {
-				if s.Txn.HasTimes && s.Txn.Status == record.Committed {
-					e.Base(&s.Txn)
-				}
+				e.Base(&s.Txn)
 			}
 		}
 		arrival := int64(from + i)

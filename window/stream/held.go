@@ -35,7 +35,7 @@ type block struct {
 // shelf is where records lie.
 type shelf struct {
 	*packed.Block
-	// keys are an engine's numbers of the block's names; incremental.NoKey: it had none.
+	// keys are an engine's numbers of the block's names; incremental.NoKey: not asked for.
 	keys   []version.Key
 	keysOf uint64 // which engine's: segments.opened
 }
@@ -144,7 +144,9 @@ func (h *held) keys(r ref, e *incremental.Engine, opened uint64) []version.Key {
 		}
 		// Numbers are given in the order in which keys are touched, so that they do not
 		// depend on the blocks.
-		e.Keys(len(b.keys), func(i int) string { return b.Name(uint32(i)) }, b.keys)
+		for i := range b.keys {
+			b.keys[i] = incremental.NoKey
+		}
 		b.keysOf = opened
 	}
 	h.numbers = h.numbers[:0]

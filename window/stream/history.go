@@ -560,7 +560,7 @@ func (h *History) Withheld() {
 
 // SingleObjects tells whether every transaction of the segment keeps to one
 // object; see incremental.Engine.
-func (h *History) SingleObjects() bool { return h.segs.engine.SingleObjects() }
+func (h *History) SingleObjects() bool { return h.segs.engine.State().SingleObjects }
 
 // Complete tells whether every write since the initial state is still taken to be
 // in the input.
@@ -641,7 +641,7 @@ func (h *History) Standing() (stretches []Stretch, work verdict.Stats) {
 
 // Mini tells whether the transactions of the segment are mini-transactions; see
 // incremental.Engine.
-func (h *History) Mini() bool { return h.segs.engine.Mini() }
+func (h *History) Mini() bool { return h.segs.engine.State().Mini }
 
 // Judged is how many transactions had been released when the engine had its last tick; it does not grow
 // while nothing is judged. 0 before the first after a restart.
@@ -662,7 +662,7 @@ func (h *History) Latest() int64 { return h.order.Greatest() }
 func (h *History) Close() []verdict.Result {
 	h.segs.solve(math.MaxInt64)
 	results := h.segs.engine.Close()
-	h.segs.tell(h.segs.engine.Found().Violations)
+	h.segs.tell(h.segs.engine.Tick(math.MaxInt64).Violations)
 	results = h.segs.closePredicates(results)
 	h.segs.looked = len(h.segs.fed)
 	h.segs.whole.ended(unjudged(results, false))

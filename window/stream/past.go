@@ -70,16 +70,8 @@ func (s *segments) addReadOfPast(t *record.Transaction, keys []version.Key) {
 // addBases gives the engine the transactions that fresh and refs stand for.
 func (s *segments) addBases() {
 	s.front.Past(s.fresh, s.refs, func(p frontier.Past, stub *frontier.Stub) {
-		// What may take effect at any time has no place before all others, nor has
-		// what has no times.
-		if t := &stub.Txn; t.Status == record.Committed && t.HasTimes {
-			if _, ok := s.engine.Base(t); ok {
-				s.add(fed{ref: ref(s.bases.add(p)), at: stub.Arrival, flags: base, weight: 1})
-				return
-			}
-		}
-		for i := range stub.Txn.Ops { // a write that is left out
-			s.engine.LoseWrite(&stub.Txn.Ops[i])
+		if _, ok := s.engine.Base(&stub.Txn); ok {
+			s.add(fed{ref: ref(s.bases.add(p)), at: stub.Arrival, flags: base, weight: 1})
 		}
 	})
 }

@@ -31,8 +31,11 @@ const lookMost = DefaultSegment
 
 // hasPredicates tells whether the segment has predicates that can be judged.
 func (s *segments) hasPredicates() bool {
-	return s.cfg.Predicates != nil && len(s.lost) == 0 && (s.engine.Predicates() && !s.lazy ||
-		s.since && (s.engine.Predicates() || len(s.rows.Ops) > 0))
+	if s.cfg.Predicates == nil || len(s.lost) > 0 {
+		return false
+	}
+	is := s.engine.State()
+	return is.Predicates && !s.lazy || s.since && (is.Predicates || len(s.rows.Ops) > 0)
 }
 
 // lookAtTick judges the predicates of the segment if enough of it is decided, or it ends.

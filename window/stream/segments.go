@@ -137,7 +137,7 @@ const (
 
 // unknown is what the engine before did not know of the overlap when it ended, so that what follows from it
 // was not told: the reads that waited, where values don't repeat, in the order of their places, the keys that
-// Engine.Unanchored names, and whether it gave up a search.
+// Engine.Undecided names, and whether it gave up a search.
 type unknown struct {
 	Waited []waited `json:",omitempty"`
 	Lists  [][]byte `json:",omitempty"` // sorted; they need not be UTF-8
@@ -267,15 +267,14 @@ const untickedMost = 16_384
 // feed returns the engine's numbers of the keys of t.
 func (s *segments) feed(t *record.Transaction, f fed) []version.Key {
 	keys := s.source.keys(f.ref, s.engine, s.opened)
-	s.engine.Warm(t, keys)
 	s.addPast(t, keys)
-	s.engine.StepKeys(t, f.at, keys)
+	s.engine.Step(t, f.at, keys...)
 	took := t.End - t.Start
 	if !t.HasTimes {
 		took = int64(s.cfg.MaxTransaction)
 	}
 	s.longest = max(s.longest, min(took, int64(s.cfg.MaxTransaction)))
-	if s.unique && !s.engine.Unique() {
+	if s.unique && !s.engine.State().Unique {
 		s.unique, s.due = false, anew
 	}
 	f.weight = s.cfg.weigh(t)
@@ -284,20 +283,19 @@ func (s *segments) feed(t *record.Transaction, f fed) []version.Key {
 }
 
 // noteAwaited notes what the reads of a seed wait for.
-func (s *segments) noteAwaited(t *record.Transaction) {
+func (s *segments) noteAwaited(t *record.Transaction, keys []version.Key) {
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		if op.Kind != record.Read || t.Status == record.Aborted {
 			continue
 		}
-		number := s.engine.Key(op.Key)
-		of := s.awaited[number]
+		of := s.awaited[keys[i]]
 		if of == nil {
 			if s.awaited == nil {
 				s.awaited = map[version.Key]map[record.Value]int64{}
 			}
 			of = map[record.Value]int64{}
-			s.awaited[number] = of
+			s.awaited[keys[i]] = of
 		}
 		values := []record.Value{op.Value}
 		if op.Value.Kind == record.KindList {
@@ -385,7 +383,7 @@ func keyless(o *record.Op) bool {
 func (s *segments) loseKey(key string) {
 	const both = frontier.Written | frontier.Appended
 	if st := s.front.State(key); st&frontier.Lossy != 0 || st&both == both || st&frontier.Repeated != 0 {
-		s.engine.Lose(key, st&both == both || st&frontier.Repeated != 0)
+		s.engine.Lose(incremental.Lost{Key: key, Mixed: st&both == both || st&frontier.Repeated != 0})
 	}
 }
 
@@ -430,7 +428,8 @@ func (s *segments) full() bool {
 	if fresh := s.weight.all - s.weight.begun; fresh < max(1, s.cfg.Overlap/leastOfOverlap) {
 		return false
 	}
-	return s.engine.GaveUp() || !s.cfg.Whole && s.engine.Full()
+	is := s.engine.State()
+	return is.GaveUp || !s.cfg.Whole && is.Full
 }
 
 // leastOfOverlap is the part of an overlap that a segment has of new records at least.
@@ -541,11 +540,11 @@ func (s *segments) solve(watermark int64) (ends bool) {
 	ends = s.long()
 	switch {
 	case ends || watermark == noTime: // the engine has no further tick: nothing must wait for one
-		s.tell(s.engine.SolveLeft().Violations)
+		s.tell(s.engine.Solve(true).Violations)
 	case silent: // perhaps none soon
-		s.tell(s.engine.SolveSilent().Violations)
+		s.tell(s.engine.Solve(false).Violations)
 	}
-	s.attempts = s.engine.UniqueAttempts()
+	s.attempts = s.engine.State().UniqueAttempts
 	s.widenCutter()
 	return ends
 }
@@ -592,7 +591,7 @@ func (s *segments) tell(vs []verdict.Violation) {
 			continue
 		}
 		f := Violation{Violation: v, Under: s.under(), Segment: s.number, Find: s.shown}
-		if s.complete && !s.engine.Complete(v) {
+		if s.complete && v.Torn {
 			f.Under.Coverage, f.Under.Tables = record.CoveragePartial, nil
 			f.Torn = s.number > 0
 		}
@@ -626,7 +625,7 @@ func (s *segments) hadWaited(x verdict.Exhibit) bool {
 	if slices.ContainsFunc(slices.Concat(x.Reads, x.All), func(key string) bool {
 		_, found := slices.BinarySearchFunc(s.before.Lists, key,
 			func(k []byte, key string) int { return strings.Compare(string(k), key) })
-		return found && s.engine.Anchored(key)
+		return found && s.anchored(key)
 	}) {
 		return true
 	}
@@ -641,6 +640,13 @@ func (s *segments) hadWaited(x verdict.Exhibit) bool {
 	at, found := slices.BinarySearchFunc(s.before.Waited, s.place(0, i),
 		func(w waited, place int) int { return w.Place - place })
 	return found && slices.ContainsFunc(s.before.Waited[at].Keys, func(key []byte) bool { return needs(string(key)) })
+}
+
+// anchored tells whether it is known of a list that was read that nothing was before its first element. O(what waits).
+func (s *segments) anchored(key string) bool {
+	known := true
+	s.engine.Undecided(func(x verdict.Exhibit) { known = known && !slices.Contains(x.All, key) })
+	return known
 }
 
 // place is how many records there are from one of fed to another.
@@ -731,7 +737,7 @@ func (s *segments) rotate() {
 	if s.stopped() {
 		return
 	}
-	if s.engine.Laden() { // as the next one would soon be
+	if s.engine.State().Laden { // as the next one would soon be
 		s.leaveOut(seeds)
 		seeds = nil
 	}
@@ -1151,36 +1157,36 @@ func (s *segments) prepare(seeds []record.Transaction, overlap []fed) bool {
 		}
 		s.seed(&seeds[i])
 	}
-	s.engine.Seeded()
 	for _, f := range overlap {
-		if s.stopped() || s.engine.Laden() {
+		if s.stopped() || s.engine.State().Laden {
 			break
 		}
 		if t, err := s.source.record(f.ref, f.flags); err == nil {
 			s.again(t, f)
 		}
 	}
-	return !s.engine.Laden()
+	return !s.engine.State().Laden
 }
 
 func (s *segments) seed(t *record.Transaction) {
-	for i := range t.Ops {
-		key := t.Ops[i].Key
-		number := s.engine.Key(key)
+	keys := slices.Repeat([]version.Key{incremental.NoKey}, len(t.Ops))
+	s.engine.Number(keys, func(i int) string { return t.Ops[i].Key })
+	for i, number := range keys {
 		if s.pastGiven.has(number) {
 			continue
 		}
+		key := t.Ops[i].Key
 		s.loseKey(key)
 		if s.lazy {
 			// Its versions are taken when a record touches it, perhaps never: what waits for
 			// one of them until then has not come out of thin air.
-			s.engine.Lose(key, false)
+			s.engine.Lose(incremental.Lost{Key: key})
 			continue
 		}
 		s.pastGiven.set(number)
 	}
-	s.noteAwaited(t)
-	s.engine.Step(t, t.End)
+	s.noteAwaited(t, keys)
+	s.engine.Step(t, t.End, keys...)
 }
 
 // missing says that a record may be missing which belongs between two times, before anything more
@@ -1189,7 +1195,7 @@ func (s *segments) missing(from, to int64) {
 	// A read waits so long for its writer that a shorter time without losses is none.
 	x, near := incremental.Span{From: from, To: to}, int64(s.cfg.MaxTransaction)
 	s.lost = s.lost.Add(x, near)
-	s.engine.Lost(s.lost)
+	s.engine.Lose(incremental.Lost{Times: s.lost})
 	if n := len(s.told); n > 0 && s.told[n-1].After == len(s.ticks) {
 		if both, ok := s.told[n-1].Join(x, near); ok {
 			s.told[n-1].Span = both

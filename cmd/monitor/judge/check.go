@@ -351,6 +351,7 @@ func (q *Question) feed(w *work) (*incremental.Engine, bool) {
 		o.Bare, o.MaxViolations, o.Conflicts = true, 1, auxConflicts
 	}
 	o.Proof = q.Replay || q.Proved != nil || q.items != nil
+	o.Guarantees = q.All && (q.items == nil || !q.items.Supposed)
 	o.Stop, o.ChoiceWork, o.BytesMax = q.stopped, w.choices, q.BytesMax
 	e := incremental.New(o)
 	if q.stopped() != verdict.NoReason { // there may be no records, as it was so already when they were made
@@ -368,11 +369,11 @@ func (q *Question) feed(w *work) (*incremental.Engine, bool) {
 		keys = keys[:0]
 		for i, n := range numbers {
 			if known[n] == incremental.NoKey {
-				known[n] = e.Key(t.Ops[i].Key)
+				e.Number(known[n:n+1], func(int) string { return t.Ops[i].Key })
 			}
 			keys = append(keys, known[n])
 		}
-		e.StepKeys(t, 0, keys)
+		e.Step(t, 0, keys...)
 	}
 	return e, true
 }
@@ -419,13 +420,14 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	q.leave(results)
 	ofRC := q.unordered(results, w.choices)
 	q.claims(results)
-	doubtful := q.Assume.SomeUnseen() && !e.UnseenUnique()
+	doubtful := q.Assume.SomeUnseen() && !e.State().UnseenUnique
 	if doubtful {
 		q.Assume.UnseenUnique = new(bool) // it is false
 	}
 	judged := (time.Since(began) - w.idle).Seconds()
 	phases.Solve = judged - phases.Construct
-	h.Mini, q.explainer.single = e.Mini() && q.items == nil, e.SingleObjects()
+	is := e.State()
+	h.Mini, q.explainer.single = is.Mini && q.items == nil, is.SingleObjects
 
 	peak := limit.Peak()
 	// others have answered since it began
@@ -458,10 +460,9 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 		}
 	}
 	for _, v := range results {
-		if q.All && (q.items == nil || !q.items.Supposed) && v.Level == verdict.CC && v.Outcome != verdict.Satisfied {
-			q.Phase("judging the session guarantees")
+		if v.Guarantees != nil {
 			q.explainer.find = find
-			h.Guarantees = q.explainer.guarantees(e.Guarantees())
+			h.Guarantees = q.explainer.guarantees(v.Guarantees)
 		}
 	}
 	return nil
