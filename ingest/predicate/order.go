@@ -10,7 +10,7 @@ import (
 
 // Rules are what an order has to keep.
 type Rules struct {
-	Level    verdict.Level // pc, si, ser or what is as they are but for real time
+	Level    verdict.Level // g1, rc, pc, si, ser or what is as they are but for real time
 	Sessions bool          // who follows in a session
 	RealTime bool          // who ended before by more than MaxSkew
 	MaxSkew  int64
@@ -135,8 +135,9 @@ const (
 	nearLeast   = 1 << 13 // how many rows statements name at least where something is near
 )
 
-// Order looks for an order of the transactions, serial or with starts, that Explain finds nothing to ask for in; it may
-// not find one that there is: then it is nil. Each transaction is looked at some times, with those that run beside it.
+// Order looks for an order of the transactions, serial or with starts, that Explain finds nothing to ask for in, or, at
+// rc and g1, one of commits that explains all that they found; it may not find one that there is: then it is nil. Each
+// transaction is looked at some times, with those that run beside it.
 //
 // near are the transactions where an order that was not found was longest: those that might have followed, and those that
 // it ended with; first who ended about when the first did that is not in it. What breaks a level is often there. nil if
@@ -145,6 +146,8 @@ func (h *History) Order(rules Rules) (order []verdict.Event, near []int32) {
 	s := newSearch(h, rules)
 	s.extend()
 	switch {
+	case !rules.Level.Implies(verdict.PC):
+		return s.commits()
 	case s.run(nil, true):
 		return s.events(), nil
 	case s.size < nearLeast:
@@ -170,7 +173,7 @@ func (s *search) run(isDecided func(t int) bool, ends bool) bool {
 			}
 		}
 		if s.never || h.isStopped || steps%stopEvery == stopEvery-1 && h.stop() ||
-			s.work+h.looked-s.from > max(workLeast, workMost*s.size) ||
+			s.isTooMuch() ||
 			s.took > tookLeast<<(2*s.loose) && !s.loosen() && s.took > tookMost {
 			return false
 		}
@@ -224,6 +227,11 @@ func (s *search) run(isDecided func(t int) bool, ends bool) bool {
 		}
 	}
 	return true
+}
+
+// isTooMuch tells whether more has been looked at than what the transactions name is worth.
+func (s *search) isTooMuch() bool {
+	return s.work+s.h.looked-s.from > max(workLeast, workMost*s.size)
 }
 
 // state tells the transactions in the order, those that have started, and the rows from others.

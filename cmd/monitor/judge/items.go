@@ -109,16 +109,16 @@ func (q *Question) orders(tell func(report.Result, verdict.Level)) {
 		return
 	}
 	if q.items.Unread == nil && len(q.items.Partly()) == 0 && q.Assume.Clock != record.ClockDatabase {
-		levels := []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI, verdict.PC}
+		levels := []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI, verdict.PC, verdict.RC, verdict.G1}
 		for _, l := range levels {
 			q.Phase("looking for an order that explains predicates")
 			order, _ := q.order(l)
-			if order == nil || q.items.Explain(l, order) > 0 || q.stopped() != verdict.NoReason {
-				continue
+			if order == nil || q.stopped() != verdict.NoReason || isWeak(l) && (q.Replay || q.Proved != nil) {
+				continue // a proof of a weak level says whom each read is from
 			}
 			r := verdict.Result{Level: l, Outcome: verdict.Satisfied, Order: order, ProvedBy: l}
-			txns := q.pack(false).Transactions()
-			if q.stopped() == verdict.NoReason && Replay(r, q.Assume, txns) == nil {
+			if isWeak(l) || q.items.Explain(l, order) == 0 && Replay(r, q.Assume, q.pack(false).Transactions()) == nil &&
+				q.stopped() == verdict.NoReason {
 				q.decided = append(q.decided, r)
 			}
 		}
@@ -251,11 +251,13 @@ func (q *Question) pack(few bool) *packed.Records {
 // whole asks for all that predicates say, as levels that are defined by axioms on the order of commits need it: whom a
 // read is from matters to them, whatever the order.
 func (q *Question) whole(levels []verdict.Level) error {
-	if q.items == nil || q.isWhole || certificate.KindOf(levels[0]) != certificate.Commits {
+	if q.items == nil || q.isWhole || !isWeak(levels[0]) {
 		return nil
 	}
 	return q.askAll()
 }
+
+func isWeak(l verdict.Level) bool { return certificate.KindOf(l) == certificate.Commits }
 
 // unjudged notes why predicates are not judged at levels.
 func (q *Question) unjudged(why error, levels ...verdict.Level) {
@@ -329,7 +331,11 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 			results[i] = q.open(r.Level)
 			continue
 		}
-		if r.Outcome != verdict.Satisfied {
+		switch {
+		case r.Outcome != verdict.Satisfied:
+			continue
+		case isWeak(r.Level): // it takes all that predicates say
+			results[i] = q.open(r.Level)
 			continue
 		}
 		q.Phase("looking whether " + r.Level.String() + " explains predicates")
@@ -436,7 +442,7 @@ func (q *Question) always(l verdict.Level) bool {
 	return true
 }
 
-// only is the result of one level.
+// only is the result of one level. Then q.Records are those that it is told of.
 func (q *Question) only(l verdict.Level) verdict.Result {
 	for {
 		e, ok := q.feed(&work{levels: []verdict.Level{l}})
@@ -444,7 +450,9 @@ func (q *Question) only(l verdict.Level) verdict.Result {
 			return q.open(l)
 		}
 		if results := e.Close(); !q.unexplained(results) {
-			q.unordered(results, 0)
+			if told := q.unordered(results, 0); told != nil {
+				q.Records = told
+			}
 			return results[0]
 		}
 	}

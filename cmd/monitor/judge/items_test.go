@@ -30,7 +30,7 @@ func TestPredicatesByDefinition(t *testing.T) {
 		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 77)), 4)
 		absent := record.InitialAbsent
 		header := record.Header{Initial: &absent}
-		h, notes := judged(t, txns, header)
+		h, notes := judgedBy(t, txns, header, seed%2 == 0)
 		if strings.Contains(notes, "which no row has") { // all rows that there are have one column
 			continue
 		}
@@ -65,16 +65,49 @@ func TestPredicatesByDefinition(t *testing.T) {
 	}
 }
 
+// TestCommitsByDefinition: an order of commits is found exactly where g1 holds; at rc nearly wherever that does.
+func TestCommitsByDefinition(t *testing.T) {
+	found := map[verdict.Level]int{}
+	for seed := range uint64(race.Few(300, 3000)) {
+		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 99)), 4)
+		h, err := predicate.Read(txns, nil, predicate.Unasked{}, func() bool { return false })
+		if err != nil || included(txns) == 0 || packed.Of(txns).Summary().Predicates == 0 {
+			continue
+		}
+		absent := record.InitialAbsent
+		defined := oracle.Check(txns, record.Assumptions{}.Override(record.Header{Initial: &absent}))
+		for _, l := range []verdict.Level{verdict.G1, verdict.RC} {
+			order, _ := h.Order(predicate.Rules{Level: l, Sessions: true})
+			if holds := order != nil; holds && !defined[l] || l == verdict.G1 && holds != defined[l] {
+				t.Fatalf("seed %d: %v, an order: %v", seed, l, order)
+			} else if holds {
+				found[l]++
+			} else if defined[l] {
+				found[verdict.LIN]++
+			}
+		}
+	}
+	if found[verdict.RC] < 200 || found[verdict.LIN] > 10 {
+		t.Errorf("%v, not found %d times", found, found[verdict.LIN])
+	}
+}
+
 // judged is what check says of a history at all levels, with every proof replayed, and its notes.
 func judged(t *testing.T, txns []record.Transaction, header record.Header) (h report.History, notes string) {
 	t.Helper()
-	q := Question{Records: packed.Of(txns), Assume: record.Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, Replay: true, AnomaliesMax: 2}
+	return judgedBy(t, txns, header, true)
+}
+
+// judgedBy is judged; without replay, rc and g1 may be decided by what nobody has a proof of.
+func judgedBy(t *testing.T, txns []record.Transaction, header record.Header, replay bool) (h report.History, notes string) {
+	t.Helper()
+	q := Question{Records: packed.Of(txns), Assume: record.Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, AnomaliesMax: 2}
 	expanded, err := Expanded(q.Records, q.Assume)
 	if err != nil {
 		t.Fatal(err)
 	}
 	q.Txns = expanded.Transactions()
-	q.Replay = expanded.Summary().Predicates == 0 // they are judged
+	q.Replay = replay && expanded.Summary().Predicates == 0 // they are judged
 	if err := Check(q, &h); err != nil {
 		t.Fatalf("%v\n%s", err, script.Format(script.Script{Header: header, Txns: txns}))
 	}
@@ -255,7 +288,7 @@ func TestTooMuchOfPredicates(t *testing.T) {
 			}
 		}
 	}
-	if open < 100 || told < 100 {
+	if open < 80 || told < 100 {
 		t.Errorf("%d unknown, %d told", open, told)
 	}
 }
@@ -506,7 +539,7 @@ func TestPartIsBounded(t *testing.T) {
 		q := Question{Records: records, Levels: []verdict.Level{verdict.RC, verdict.SI}, AnomaliesMax: 1, BytesMax: 8 << 20, Unasked: unasked, Assume: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
 			Stop: func() verdict.Reason { asked++; return verdict.NoReason }}
 		results, _, _ := q.Part()
-		if len(results) != 2 || results[0].Outcome != verdict.Unknown || asked > partAsks+records.Len()/2 {
+		if len(results) != 2 || results[1].Outcome != verdict.Unknown || asked > partAsks+records.Len()/2 {
 			t.Errorf("all: %v: asked %d times: %.300v", !unasked.Any(), asked, results)
 		}
 	}
@@ -687,7 +720,7 @@ func TestAllLevelsOfManyRows(t *testing.T) {
 				if r.Verdict != "violated" || !slices.ContainsFunc(r.Anomalies, func(a report.Anomaly) bool { return a.Name == name }) {
 					t.Errorf("%s: %s is %s, by %d anomalies", name, r.Level, r.Verdict, len(r.Anomalies))
 				}
-			case r.Verdict != "satisfied" && (name != "phantom" || r.Verdict == "violated"): // rc and g1 ask for all of it
+			case r.Verdict != "satisfied" && (name != "phantom" || l == verdict.G1 || r.Verdict == "violated"): // rc in an order found at pc
 				t.Errorf("%s: %s is %s", name, r.Level, r.Verdict)
 			}
 		}
