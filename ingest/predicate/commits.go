@@ -8,9 +8,9 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// commits is an order of commits that satisfies rc or g1, which comes by and by: a transaction is put behind the others,
-// who ended first first, once somebody there has left each row as it was found. As more may be found by then, g1 is
-// broken where none can be put any more; rc may hold in another order, or with rows left by others.
+// commits is an order of commits that satisfies rc or g1, which comes by and by: a transaction is put behind the
+// others, who ended first first, once somebody there has left each row as it was found. As more may be found by then, g1
+// is broken where none can be put any more; rc may hold in another order, or with rows left by others.
 //
 // That a row was not found shows little at these levels: it may be as it was before anybody wrote it, unless, at rc, the
 // transaction has read before, with another statement, from one that wrote it.

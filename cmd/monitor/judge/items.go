@@ -109,7 +109,8 @@ func (q *Question) orders(tell func(report.Result, verdict.Level)) {
 		return
 	}
 	if q.items.Unread == nil && len(q.items.Partly()) == 0 && q.Assume.Clock != record.ClockDatabase {
-		levels := []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI, verdict.PC, verdict.RC, verdict.G1}
+		levels := []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI, verdict.PC, verdict.RC,
+			verdict.G1}
 		for _, l := range levels {
 			q.Phase("looking for an order that explains predicates")
 			order, _ := q.order(l)

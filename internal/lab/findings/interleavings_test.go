@@ -4,6 +4,7 @@ package findings
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -74,7 +75,7 @@ func TestInterleavingsAreJudged(t *testing.T) {
 		if err := judge.Check(q, &h); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := strings.Join(h.Strongest, ", "), scriptHolds.FindStringSubmatch(text)[1]; got != want {
+		if got, want := cmp.Or(strings.Join(h.Strongest, ", "), "nothing"), scriptHolds.FindStringSubmatch(text)[1]; got != want {
 			t.Errorf("%s: holds %s, want %s", file, got, want)
 		}
 		for l, holds := range oracle.Check(hs[0].Transactions, record.Assumptions{}.Override(hs[0].Header)) {
