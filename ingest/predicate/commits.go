@@ -9,18 +9,18 @@ import (
 )
 
 // commits is an order of commits that satisfies rc or g1, which comes by and by: a transaction is put behind the
-// others, who ended first first, once somebody there has left each row as it was found. As more may be found by then, g1
-// is broken where none can be put any more; rc may hold in another order, or with rows left by others.
+// others, who ended first first, once somebody there has left each row as it was found. As more may be found by
+// then, g1 is broken where none can be put any more; rc may hold in another order, or with rows left by others.
 //
-// That a row was not found shows little at these levels: it may be as it was before anybody wrote it, unless, at rc, the
-// transaction has read before, with another statement, from one that wrote it.
+// That a row was not found shows little at these levels: it may be as it was before anybody wrote it, unless, at
+// rc, the transaction has read before, with another statement, from one that wrote it.
 type commits struct {
 	*search
 	left    map[*row][]left   // in the order of those who did
 	waiting map[*row][]int32  // for somebody who leaves it as they found it
 	behind  map[int32][]int32 // who follows one in its session that waits
 	own     map[*row]*version // what the transaction in work wrote
-	least   map[*row]int32    // and where who left a row has to be at least, as it has read from one there that wrote it
+	least   map[*row]int32    // and where who left a row has to be at least: it has read from one there that wrote it
 }
 
 // left is how a row was left, and the place in the order of who did it.
