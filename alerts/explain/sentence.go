@@ -130,7 +130,7 @@ func (t teller) cycleSentence() string {
 					"$c_write.", e, c[(i+1)%3], c[(i+2)%3])
 			}
 		}
-	case "stale-read", "read-skew", "prefix-violation", "snapshot-cycle", "real-time-violation":
+	case "stale-read", "read-skew", "prefix-violation", "snapshot-cycle", "serialization-cycle", "real-time-violation":
 		if i >= 0 && firstMissed(c[i+1:]) < 0 {
 			return t.say("$from $missed, although $to comes before it.", c[i])
 		}

@@ -49,7 +49,8 @@
 // What is about whether a row matches a condition, a register of package predicate, has a name of its own where that
 // says more (docs/decisions/0033):
 //
-//   - phantom: a fractured read, a non-repeatable read or a read skew of rows (P3; A3 where the row was seen, too).
+//   - phantom: a fractured read, a non-repeatable read or a read skew of rows (P3; A3 where the row was seen, too), or
+//     a cycle that has no better name.
 //   - predicate-lost-update, predicate-write-skew (G2): these of rows.
 //
 // Where what was missed is one of the four session guarantees (Terry et al., 1994),

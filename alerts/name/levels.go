@@ -63,7 +63,7 @@ var broken = map[string][]verdict.Level{
 	"serialization-cycle":         {verdict.SER},
 	"stale-read":                  {verdict.StrongSI},
 	"real-time-violation":         {verdict.StrongSI, verdict.SSER},
-	"phantom":                     {verdict.RA, verdict.PC, verdict.SI},
+	"phantom":                     {verdict.RA, verdict.PC, verdict.SI, verdict.SER},
 	"predicate-lost-update":       {verdict.SI},
 	"predicate-write-skew":        {verdict.SER},
 }

@@ -126,6 +126,7 @@ func rowOf(key string) string {
 // ofPredicates are the names of what is about which rows match a condition, by what the same is called of rows.
 var ofPredicates = map[string]string{
 	"fractured-read": "phantom", "non-repeatable-reads": "phantom", "read-skew": "phantom",
+	"prefix-violation": "phantom", "snapshot-cycle": "phantom", "serialization-cycle": "phantom",
 	"lost-update": "predicate-lost-update", "write-skew": "predicate-write-skew",
 }
 
