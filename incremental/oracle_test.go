@@ -111,25 +111,6 @@ func written(c *tiny.Config) {
 	c.Txns, c.Keys, c.Ops, c.Appends, c.Always, c.Whole, c.Mutations = 7, 2, 3, true, true, 25, min(c.Mutations, 1)
 }
 
-// log gives most transactions a place in the database's log, most of them in their order, and some the same.
-func (st *stream) log(rng *rand.Rand) {
-	places := make([]int64, len(st.txns))
-	for i := range places {
-		places[i] = int64(i + 1)
-	}
-	for range rng.IntN(3) {
-		i, j := rng.IntN(len(places)), rng.IntN(len(places))
-		if places[i], places[j] = places[j], places[i]; rng.IntN(3) == 0 {
-			places[i] = places[j]
-		}
-	}
-	for i := range st.txns {
-		if rng.IntN(8) > 0 {
-			st.txns[i].LSN = places[i]
-		}
-	}
-}
-
 func unchanged(*incremental.Options) {}
 
 // byDatabase takes times for the database's own. si and ser are not asked then, but what they are read as, and not both.
@@ -204,7 +185,7 @@ func TestAgreesWithOracleByTheLog(t *testing.T) {
 				k.set(&cfg)
 				compare(t, sum, func(seed uint64) (stream, bool) {
 					st := w.draw(seed, cfg)
-					st.log(rand.New(rand.NewPCG(seed, 17)))
+					tiny.Log(rand.New(rand.NewPCG(seed, 17)), st.txns)
 					return st, true
 				})
 			})

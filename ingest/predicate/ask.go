@@ -196,13 +196,14 @@ func (h *History) Size() int { return h.size }
 
 // Explain executes the transactions in the order that proves a level, and asks for what it does not explain of the
 // rows that statements returned and hit and of those that they did not; at si and strong-si also for rows that two
-// write of which none starts when the other has committed. It returns how much that is. All that is asked for already
+// write of which none starts when the other has committed, and for those that are not written in the order of the
+// database's log. It returns how much that is. All that is asked for already
 // is explained by the order.
 func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 	rules := Rules{Level: level}
 	w := h.walk()
 	added := 0
-	started, written := make([]int, len(h.Txns)), map[*row]int{}
+	started, written, logged := make([]int, len(h.Txns)), map[*row]int{}, logged{}
 	for at, s := range order {
 		if h.size > h.Most || at%stopEvery == stopEvery-1 && h.stop() {
 			return added
@@ -227,17 +228,33 @@ func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 			continue
 		}
 		for r, v := range writes(acts) {
-			if rules.excludes() {
-				if !r.isAsked && written[r] > started[s.Txn] && written[r] != at {
-					r.isAsked = true
+			overlaps := rules.excludes() && written[r] > started[s.Txn] && written[r] != at
+			if !logged.follows(r, &h.Txns[s.Txn]) || overlaps {
+				if !r.isAsked {
 					added++
 				}
+				r.isAsked = true
+			}
+			if rules.excludes() {
 				written[r] = at
 			}
 			w.put(r, v)
 		}
 	}
 	return added
+}
+
+// logged is, by row, where in the database's log those committed that wrote it so far, at most.
+type logged map[*row]int64
+
+// follows tells whether a row is written behind all whom the log has before.
+func (l logged) follows(r *row, t *record.Transaction) bool {
+	if t.LSN == 0 || t.Status != record.Committed {
+		return true
+	}
+	was := l[r]
+	l[r] = max(was, t.LSN)
+	return was <= t.LSN
 }
 
 // stopEvery is how many transactions are looked at between two looks at stop, stopRows how many rows of statements.

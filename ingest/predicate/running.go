@@ -28,6 +28,7 @@ type Running struct {
 	at      int       // how much of the order that has executed
 	wrote   [][]int32 // by table and row: who wrote it there, with starts
 	started []int32   // by transaction: how much of the order that had executed when what it found was compared, or none
+	logged  logged
 	broken  bool
 }
 
@@ -41,7 +42,7 @@ type Came struct {
 // NewRunning begins an order that keeps rules, in which nothing was read of the keys that unasked has; nil: none. stop
 // is asked often, as Read has it.
 func NewRunning(rules Rules, unasked func(key string) bool, stop func() bool) *Running {
-	r := &Running{}
+	r := &Running{logged: logged{}}
 	r.h = newHistory(Unasked{Key: unasked, Txn: func(t int) bool { return r.came[t].Unasked }}, stop)
 	r.h.comes = true
 	r.s, r.checked = newSearch(r.h, rules), r.h.walk()
@@ -119,11 +120,8 @@ func (r *Running) Add(t *record.Transaction, came Came) error {
 	if len(h.Txns) > 0 && t.HasTimes != h.Txns[0].HasTimes {
 		return errors.New("only some transactions have times")
 	}
-	if t.LSN != 0 {
-		return errors.New("the database's log says who wrote first, which an order that is looked for does not keep to")
-	}
 	x := record.Transaction{Session: h.kept(t.Session), ID: h.kept(t.ID), Start: t.Start, End: t.End, HasTimes: t.HasTimes,
-		Status: t.Status}
+		Status: t.Status, LSN: t.LSN}
 	var acts []act
 	for i := range t.Ops {
 		if err := h.findRows(t, i, &acts); err != nil {
@@ -186,6 +184,9 @@ func (r *Running) Extend(undecided int64, ends bool) bool {
 	return !r.broken
 }
 
+// Logged tells whether the database's log says who wrote some row first, which Rows does not tell.
+func (r *Running) Logged() bool { return len(r.logged) > 0 }
+
 // Holds tells, once it has ended, whether all are in the order that committed, and it explains all that they found.
 func (r *Running) Holds() bool { return !r.broken && r.s.undone == 0 }
 
@@ -236,6 +237,9 @@ func (r *Running) check(to int) bool {
 			return false // it has started elsewhere since
 		}
 		for row, v := range writes(r.h.acts[t]) {
+			if !r.logged.follows(row, &r.h.Txns[t]) {
+				return false
+			}
 			if s.rules.excludes() {
 				by := &r.wrote[row.of.number][row.number]
 				if *by != none && *by >= r.started[t] && *by != int32(r.at) {

@@ -156,7 +156,7 @@ func (s *segments) passOn(from int) {
 	if !s.since {
 		return
 	}
-	if !s.hasPredicates() || s.running == nil && !s.explained(s.decidedBefore(), true) {
+	if !s.hasPredicates() || s.running == nil && !s.explained(s.decidedBefore(), true) || s.running.Logged() {
 		s.endOrder()
 		return
 	}

@@ -27,7 +27,11 @@ import (
 func TestPredicatesByDefinition(t *testing.T) {
 	found := map[verdict.Level]map[string]int{}
 	for seed := range uint64(race.Few(500, 4000)) {
-		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 77)), 4)
+		rng := rand.New(rand.NewPCG(seed, 77))
+		txns := tiny.Predicates(rng, 4)
+		if seed%3 == 0 {
+			tiny.Log(rng, txns)
+		}
 		absent := record.InitialAbsent
 		header := record.Header{Initial: &absent}
 		h, notes := judgedBy(t, txns, header, seed%2 == 0)

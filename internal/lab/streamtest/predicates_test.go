@@ -21,6 +21,9 @@ import (
 func predicates(seed uint64, most int) (*topic, map[verdict.Level]verdict.Result) {
 	rng := rand.New(rand.NewPCG(seed, 81))
 	txns := tiny.Predicates(rng, most)
+	if seed%5 == 0 {
+		tiny.Log(rng, txns)
+	}
 	timed := rng.IntN(2) == 0
 	seqs, ended := map[string]int64{}, map[string]int64{}
 	t := &topic{assume: record.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}, longest: 1,

@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -515,4 +516,23 @@ func (g *gen) finish() script.Script {
 	}
 	s.Txns = g.out
 	return s
+}
+
+// Log gives most transactions a place in the database's log, most of them in their order, and some the same.
+func Log(rng *rand.Rand, txns []record.Transaction) {
+	places := make([]int64, len(txns))
+	for i := range places {
+		places[i] = int64(i + 1)
+	}
+	for range rng.IntN(3) {
+		i, j := rng.IntN(len(places)), rng.IntN(len(places))
+		if places[i], places[j] = places[j], places[i]; rng.IntN(3) == 0 {
+			places[i] = places[j]
+		}
+	}
+	for i := range txns {
+		if rng.IntN(8) > 0 {
+			txns[i].LSN = places[i]
+		}
+	}
 }
