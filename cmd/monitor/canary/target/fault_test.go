@@ -5,14 +5,9 @@ import (
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/gomodule/redigo/redis"
 	"github.com/jackc/pgx/v5/pgconn"
 )
-
-// redisSaid is an error of Redis.
-type redisSaid string
-
-func (e redisSaid) Error() string { return string(e) }
-func (redisSaid) RedisError()     {}
 
 // Only what a database is known to refuse did not happen. A server that panics as it commits may have written the commit down.
 func TestWhatIsNotRefusedIsNoAnswer(t *testing.T) {
@@ -38,9 +33,9 @@ func TestWhatIsNotRefusedIsNoAnswer(t *testing.T) {
 		{m, &mysql.MySQLError{Number: 1026}, Fault{AnythingElse, false}},
 		{m, &mysql.MySQLError{Number: 1969}, Fault{Slow, false}},
 		{m, &mysql.MySQLError{Number: 1146}, Fault{AnythingElse, true}},
-		{r, redisSaid("ERR something"), Fault{AnythingElse, false}},
-		{r, redisSaid("WRONGTYPE Operation against a key"), Fault{AnythingElse, false}},
-		{r, redisSaid("EXECABORT Transaction discarded"), Fault{AnythingElse, true}},
+		{r, redis.Error("ERR something"), Fault{AnythingElse, false}},
+		{r, redis.Error("WRONGTYPE Operation against a key"), Fault{AnythingElse, false}},
+		{r, redis.Error("EXECABORT Transaction discarded"), Fault{AnythingElse, true}},
 	} {
 		if got := c.db.Fault(c.err); got != c.want {
 			t.Errorf("%T, %v: %v, want %v", c.db, c.err, got, c.want)

@@ -1,15 +1,18 @@
 package target
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -18,44 +21,58 @@ import (
 // it needs, under WATCH or not, keeps its writes to itself, and sends them between MULTI and EXEC.
 type redisServer struct {
 	servers
-	options map[string]*redis.Options // by node
-	clients map[string]*redis.Client  // by node
-	watch   bool
+	// dials connect to a node, by its name. What is then asked with a context waits no longer than that lasts, and the
+	// connection ends with it.
+	dials map[string]func(context.Context) (redis.Conn, error)
+	watch bool
 }
-
-// silent keeps the client from writing what it also returns.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 func openRedis(ctx context.Context, o Options) (Database, error) {
 	watch, err := isolation(o.Isolation, map[string]string{"watch": "yes", "multi": "no"})
 	if err != nil {
 		return nil, err
 	}
-	redis.SetLogger(silent{})
-	r := &redisServer{servers: servers{nodes: nodesOf(o)}, options: map[string]*redis.Options{},
-		clients: map[string]*redis.Client{},
-		watch:   watch == "yes"}
+	r := &redisServer{servers: servers{nodes: nodesOf(o)}, watch: watch == "yes",
+		dials: map[string]func(context.Context) (redis.Conn, error){}}
 	for _, n := range r.nodes {
-		c, err := redis.ParseURL(n.address)
-		if err != nil {
-			r.Close()
-			if u := new(url.Error); errors.As(err, &u) { // its text has the password in it
-				err = u.Err
-			}
+		u, err := url.Parse(n.address)
+		if said := new(url.Error); errors.As(err, &said) { // its text has the password in it
+			err = said.Err
+		}
+		if err == nil {
+			_, err = strconv.Atoi(redisDatabase(n))
+		}
+		if err != nil || u.Opaque != "" {
 			return nil, &Error{Option: n.option, What: "the address can't be read", Err: err,
 				Do: "write it as redis://user:password@host:6379/0"}
 		}
-		c.MaxRetries = -1 // what failed is told, not tried again
-		c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.ContextTimeoutEnabled = connectMax, statementMax, statementMax, true
-		r.options[n.Name], r.clients[n.Name] = c, redis.NewClient(c)
+		dial := (&net.Dialer{Timeout: connectMax}).DialContext
+		if u.Scheme == "rediss" {
+			u.Scheme, dial = "redis", (&tls.Dialer{NetDialer: &net.Dialer{Timeout: connectMax}}).DialContext
+		}
+		r.dials[n.Name] = func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialURLContext(ctx, u.String(), redis.DialContextFunc(dial),
+				redis.DialReadTimeout(statementMax), redis.DialWriteTimeout(statementMax))
+		}
 	}
-	if err := r.lookAt(ctx, r.look); err != nil {
-		r.Close()
+	return r, r.lookAt(ctx, r.look)
+}
+
+// redisDatabase is the number of the database that a node's address ends with.
+func redisDatabase(n Node) string {
+	_, path, _ := strings.Cut(n.address, "://")
+	_, number, _ := strings.Cut(path, "/")
+	return cmp.Or(number, "0")
+}
+
+// ask asks a node by a connection of its own.
+func (r *redisServer) ask(ctx context.Context, n Node, command string, args ...any) (any, error) {
+	c, err := r.dials[n.Name](ctx)
+	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	defer c.Close()
+	return redis.DoContext(c, ctx, command, args...)
 }
 
 // look connects to a node and checks that it is what the options say.
@@ -82,14 +99,14 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 	}
 	r.version.Store("Redis " + said["redis_version"])
 	if !n.Replica || said["master_link_status"] == "up" { // else it may not know yet
-		r.has.Store(n.Name, fmt.Sprint(said["master_replid"], "/", r.options[n.Name].DB))
+		r.has.Store(n.Name, said["master_replid"]+"/"+redisDatabase(n))
 	}
 	return nil
 }
 
 // info is what a node says of itself.
 func (r *redisServer) info(ctx context.Context, n Node) (map[string]string, error) {
-	info, err := soon(ctx, func() (string, error) { return r.clients[n.Name].Info(ctx).Result() })
+	info, err := redis.String(r.ask(ctx, n, "INFO"))
 	said := map[string]string{}
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -105,11 +122,8 @@ func (r *redisServer) Observe(ctx context.Context, at Node) (State, error) {
 	return State{Role: role, Age: -1}, err
 }
 
-func (r *redisServer) Close() {
-	for _, c := range r.clients {
-		c.Close()
-	}
-}
+// Close has nothing to do: a connection belongs to who dialled it.
+func (r *redisServer) Close() {}
 
 func (r *redisServer) Prepare(ctx context.Context) error { return r.Cleanup(ctx) }
 
@@ -124,54 +138,57 @@ func (r *redisServer) may(err error) error {
 
 // Cleanup removes the keys that begin with Space and a colon.
 func (r *redisServer) Cleanup(ctx context.Context) error {
-	c := r.clients[r.first.Name]
-	all := func() *redis.ScanIterator { return c.Scan(ctx, 0, Space+":*", 1000).Iterator() }
+	c, err := r.dials[r.first.Name](ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
 	if err := unused(ctx, func(ctx context.Context) (int64, error) {
-		keys, state := all(), fnv.New64a()
-		for keys.Next(ctx) {
-			fmt.Fprint(state, keys.Val(), c.Dump(ctx, keys.Val()).Val())
-		}
-		return int64(state.Sum64() - fnv.New64a().Sum64()), keys.Err() // 0 without a key
+		state := fnv.New64a()
+		err := each1000(ctx, c, func(keys []any) error {
+			for _, key := range keys {
+				value, _ := redis.DoContext(c, ctx, "DUMP", key)
+				fmt.Fprintf(state, "%s%s", key, value)
+			}
+			return nil
+		})
+		return int64(state.Sum64() - fnv.New64a().Sum64()), err // 0 without a key
 	}); err != nil {
 		return r.may(err)
 	}
-	keys := all()
-	for keys.Next(ctx) {
-		if err := c.Unlink(ctx, keys.Val()).Err(); err != nil {
-			return r.may(err)
+	return r.may(each1000(ctx, c, func(keys []any) error {
+		_, err := redis.DoContext(c, ctx, "UNLINK", keys...)
+		return err
+	}))
+}
+
+// each1000 tells the keys that begin with Space and a colon, about a thousand at a time.
+func each1000(ctx context.Context, c redis.Conn, f func(keys []any) error) error {
+	for next := "0"; ; {
+		found, err := redis.Values(redis.DoContext(c, ctx, "SCAN", next, "MATCH", Space+":*", "COUNT", 1000))
+		if err != nil {
+			return err
+		}
+		var keys []any
+		if _, err := redis.Scan(found, &next, &keys); err != nil {
+			return err
+		}
+		if len(keys) > 0 {
+			err = f(keys)
+		}
+		if err != nil || next == "0" {
+			return err
 		}
 	}
-	return r.may(keys.Err())
 }
 
 func (r *redisServer) Discard(ctx context.Context, at Node, items []Item) error {
-	keys := make([]string, 0, len(items))
+	keys := make([]any, 0, len(items))
 	for _, i := range items {
 		keys = append(keys, redisKey(i))
 	}
-	_, err := soon(ctx, func() (int64, error) { return r.clients[at.Name].Unlink(ctx, keys...).Result() })
+	_, err := r.ask(ctx, at, "UNLINK", keys...)
 	return err
-}
-
-// soon asks, and waits for the answer no longer than ctx lasts: the client looks at ctx before it asks, and not while
-// it waits.
-func soon[T any](ctx context.Context, ask func() (T, error)) (T, error) {
-	type answer struct {
-		T   T
-		err error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		var a answer
-		a.T, a.err = ask()
-		answers <- a
-	}()
-	select {
-	case a := <-answers:
-		return a.T, a.err
-	case <-ctx.Done():
-		return *new(T), ctx.Err()
-	}
 }
 
 func redisKey(i Item) string { return Space + ":" + i.Name }
@@ -180,10 +197,12 @@ func (r *redisServer) Connect(ctx context.Context, at Node, settings []Setting) 
 	if len(settings) > 0 {
 		return nil, &Error{Option: "--session-settings", What: "a session of Redis has none", Do: "leave them out"}
 	}
-	client := redis.NewClient(r.options[at.Name]) // of its own, as ending it ends what it waits for
-	s := &redisSession{client: client, conn: client.Conn(), watch: r.watch}
-	defer s.endWith(ctx)()
-	if err := s.conn.Ping(ctx).Err(); err != nil {
+	c, err := r.dials[at.Name](ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &redisSession{conn: c, watch: r.watch}
+	if _, err := redis.DoContext(c, ctx, "PING"); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -194,7 +213,7 @@ func (r *redisServer) Connect(ctx context.Context, at Node, settings []Setting) 
 func (r *redisServer) Fault(err error) Fault {
 	var said redis.Error
 	switch {
-	case errors.Is(err, redis.TxFailedErr):
+	case errors.Is(err, errChanged):
 		return Fault{Conflict, true}
 	case !errors.As(err, &said):
 		return Fault{Lost, false}
@@ -218,11 +237,9 @@ func (r *redisServer) Fault(err error) Fault {
 
 // redisSession is a connection, with what its transaction has not sent yet.
 type redisSession struct {
-	client  *redis.Client
-	conn    *redis.Conn
-	watch   bool
-	writes  []redisWrite
-	unwatch func() bool // of endWith the context that the transaction began in
+	conn   redis.Conn
+	watch  bool
+	writes []redisWrite
 }
 
 // redisWrite is a write, or an append, to be sent with EXEC.
@@ -231,26 +248,20 @@ type redisWrite struct {
 	value int64
 }
 
-func (s *redisSession) Begin(ctx context.Context) error {
+func (s *redisSession) Begin(context.Context) error {
 	s.writes = s.writes[:0]
-	s.unwatch = s.endWith(ctx)
 	return nil
-}
-
-// endWith closes the connection when ctx ends, unless it was undone before: see soon.
-func (s *redisSession) endWith(ctx context.Context) (undo func() bool) {
-	return context.AfterFunc(ctx, func() { _ = s.client.Close() })
 }
 
 // read asks the server, and adds what the transaction has written itself.
 func (s *redisSession) read(ctx context.Context, item Item) (record.Value, error) {
 	if s.watch {
-		if err := s.conn.Do(ctx, "WATCH", redisKey(item)).Err(); err != nil {
+		if _, err := redis.DoContext(s.conn, ctx, "WATCH", redisKey(item)); err != nil {
 			return record.Null, err
 		}
 	}
 	if item.List {
-		elements, err := s.conn.LRange(ctx, redisKey(item), 0, -1).Result()
+		elements, err := redis.Strings(redis.DoContext(s.conn, ctx, "LRANGE", redisKey(item), 0, -1))
 		for _, w := range s.writes {
 			if w.item == item {
 				elements = append(elements, strconv.FormatInt(w.value, 10))
@@ -258,9 +269,9 @@ func (s *redisSession) read(ctx context.Context, item Item) (record.Value, error
 		}
 		return listOf(strings.Join(elements, ",")), err
 	}
-	value, err := s.conn.Get(ctx, redisKey(item)).Int64()
+	value, err := redis.Int64(redis.DoContext(s.conn, ctx, "GET", redisKey(item)))
 	found := err == nil
-	if errors.Is(err, redis.Nil) {
+	if errors.Is(err, redis.ErrNil) {
 		err = nil
 	}
 	for _, w := range s.writes {
@@ -295,27 +306,35 @@ func (s *redisSession) Do(ctx context.Context, ops ...*Op) (err error) {
 
 // Commit sends the writes; without any, EXEC still says whether what was read has changed.
 func (s *redisSession) Commit(ctx context.Context) error {
-	defer s.unwatch()
-	_, err := s.conn.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for _, w := range s.writes {
-			if w.item.List {
-				p.RPush(ctx, redisKey(w.item), w.value)
-			} else {
-				p.Set(ctx, redisKey(w.item), w.value, 0)
+	err := s.conn.Send("MULTI")
+	for _, w := range s.writes {
+		command := "SET"
+		if w.item.List {
+			command = "RPUSH"
+		}
+		err = cmp.Or(err, s.conn.Send(command, redisKey(w.item), w.value))
+	}
+	if err != nil {
+		return err
+	}
+	switch done, err := redis.Values(redis.DoContext(s.conn, ctx, "EXEC")); {
+	case errors.Is(err, redis.ErrNil):
+		return errChanged
+	case err != nil:
+		return err
+	default:
+		for _, d := range done {
+			if err, failed := d.(redis.Error); failed {
+				return err
 			}
 		}
-		p.Echo(ctx, "")
 		return nil
-	})
-	return err
+	}
 }
 
 func (s *redisSession) Abort(ctx context.Context) error {
-	defer s.unwatch()
-	return s.conn.Do(ctx, "UNWATCH").Err()
+	_, err := redis.DoContext(s.conn, ctx, "UNWATCH")
+	return err
 }
 
-func (s *redisSession) Close() {
-	_ = s.conn.Close()
-	_ = s.client.Close()
-}
+func (s *redisSession) Close() { _ = s.conn.Close() }

@@ -8,21 +8,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 )
 
 // A Redis that does not answer holds nobody up for longer than its context lasts.
 func TestRedisThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dial := func(context.Context, string, string) (net.Conn, error) {
+		pipe := func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			go io.Copy(io.Discard, theirs)
 			return ours, nil
 		}
-		// An address without a name, as looking one up leaves the test's bubble.
-		o := &redis.Options{Addr: "127.0.0.1:6379", Dialer: dial, MaxRetries: -1, ReadTimeout: statementMax, ContextTimeoutEnabled: true}
+		dial := func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "tcp", "", redis.DialContextFunc(pipe), redis.DialReadTimeout(statementMax))
+		}
 		n := Node{Name: "db-1"}
-		r := &redisServer{servers: servers{nodes: []Node{n}}, options: map[string]*redis.Options{n.Name: o}, clients: map[string]*redis.Client{n.Name: redis.NewClient(o)}}
+		r := &redisServer{servers: servers{nodes: []Node{n}}, dials: map[string]func(context.Context) (redis.Conn, error){n.Name: dial}}
 		defer r.Close()
 		for what, ask := range map[string]func(context.Context) error{
 			"discarding": func(ctx context.Context) error { return r.Discard(ctx, n, []Item{{Name: "a"}}) },
