@@ -39,18 +39,6 @@ var pure = map[string]bool{
 	"github.com/cespare/xxhash/v2":      true,
 }
 
-// onPaper lists what package certificate may import beside: it writes proofs
-// down and reads them from bytes that it is handed.
-var onPaper = map[string]bool{
-	"bufio":         true,
-	"bytes":         true,
-	"crypto/sha256": true,
-	"encoding/hex":  true,
-	"encoding/json": true,
-	"io":            true,
-	"unicode/utf8":  true,
-}
-
 // The engine is a pure state machine. Its packages import what is listed above
 // and nothing else, start no goroutine, use no channel and print nothing.
 func TestEngineIsPure(t *testing.T) {
@@ -71,9 +59,7 @@ func TestEngineIsPure(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			switch {
-			case onPaper[name] && strings.HasPrefix(filepath.ToSlash(path), "certificate/"):
-			case !pure[name] && !strings.HasPrefix(name, module+"incremental/"):
+			if !pure[name] && !strings.HasPrefix(name, module+"incremental/") {
 				complain(i, "imports "+name+": the engine is pure; let the caller hand in what is needed, or, if the package knows "+
 					"no clock, file, network, goroutine or chance, add it to the list in this test")
 			}

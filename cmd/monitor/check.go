@@ -10,11 +10,11 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/isowatch/isowatch/cmd/monitor/certfile"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -37,9 +37,9 @@ type checkFlags struct {
 	verify      string // file to replay
 
 	ask    []verdict.Level
-	all    bool                       // every level, whatever ask has
-	header record.Header              // of what the flags state
-	proofs []*certificate.Certificate // in verify
+	all    bool                    // every level, whatever ask has
+	header record.Header           // of what the flags state
+	proofs []*certfile.Certificate // in verify
 }
 
 func newCheck() *cobra.Command {

@@ -10,16 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isowatch/isowatch/cmd/monitor/certfile"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
-	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // readCertificates reads a file of certificates, packed or not.
-func readCertificates(name string) ([]*certificate.Certificate, error) {
+func readCertificates(name string) ([]*certfile.Certificate, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, unusablef("--verify: %w", err)
@@ -30,8 +30,8 @@ func readCertificates(name string) ([]*certificate.Certificate, error) {
 		return nil, unusablef("--verify: %w", err)
 	}
 	defer closer()
-	var out []*certificate.Certificate
-	for in := certificate.NewReader(io.LimitReader(r, history.SizeDefault)); ; {
+	var out []*certfile.Certificate
+	for in := certfile.NewReader(io.LimitReader(r, history.SizeDefault)); ; {
 		c, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -64,16 +64,16 @@ func (c *checkFlags) parseCertificates(cmd *cobra.Command) error {
 }
 
 // certificate begins the certificate of a history, if one is asked for.
-func (s *sitting) certificate(txns []record.Transaction, assume record.Assumptions) *certificate.Certificate {
+func (s *sitting) certificate(txns []record.Transaction, assume record.Assumptions) *certfile.Certificate {
 	if s.b.flags.certificate == "" {
 		return nil
 	}
 	s.phase("digesting the records")
-	return certificate.New(txns, judge.Of(txns, assume))
+	return certfile.New(txns, judge.Of(txns, assume))
 }
 
 // proved adds the proofs of what is satisfied in a history to its certificate; nil without one.
-func proved(to *certificate.Certificate, txns []record.Transaction) func(verdict.Result) error {
+func proved(to *certfile.Certificate, txns []record.Transaction) func(verdict.Result) error {
 	if to == nil {
 		return nil
 	}
@@ -121,13 +121,13 @@ func (s *sitting) replayed(h *history.History) ([]report.Proof, error) {
 
 // chosen is the certificate that is of these records, if there are several; best one
 // that assumes the same.
-func chosen(all []*certificate.Certificate, txns []record.Transaction,
-	assume record.Assumptions) *certificate.Certificate {
+func chosen(all []*certfile.Certificate, txns []record.Transaction,
+	assume record.Assumptions) *certfile.Certificate {
 	if len(all) == 1 {
 		return all[0]
 	}
-	records := certificate.Describe(txns)
-	same := slices.DeleteFunc(slices.Clone(all), func(c *certificate.Certificate) bool { return c.Records != records })
+	records := certfile.Describe(txns)
+	same := slices.DeleteFunc(slices.Clone(all), func(c *certfile.Certificate) bool { return c.Records != records })
 	for _, c := range same {
 		if c.Assumes(assume) {
 			return c

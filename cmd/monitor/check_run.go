@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/cmd/monitor/certfile"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
-	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -75,7 +75,7 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 			}
 		}
 		for _, p := range a.proofs {
-			if err := certificate.Write(proofs, p); err != nil {
+			if err := certfile.Write(proofs, p); err != nil {
 				return environment(fmt.Errorf("%s: %w", c.certificate, err))
 			}
 		}
@@ -202,13 +202,13 @@ func (b *batch) several() bool { return len(b.files) > 1 }
 // environment's.
 type answer struct {
 	histories []report.History
-	proofs    []*certificate.Certificate // of the histories that were judged, if asked for
-	verified  []report.Verification      // instead of being judged
+	proofs    []*certfile.Certificate // of the histories that were judged, if asked for
+	verified  []report.Verification   // instead of being judged
 	err       error
 }
 
 // add adds a history and, if there is one, its certificate.
-func (a *answer) add(h report.History, proofs *certificate.Certificate) {
+func (a *answer) add(h report.History, proofs *certfile.Certificate) {
 	a.histories = append(a.histories, h)
 	if proofs != nil {
 		a.proofs = append(a.proofs, proofs)

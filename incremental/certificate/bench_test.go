@@ -1,9 +1,7 @@
 package certificate_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -70,38 +68,6 @@ func BenchmarkReplay(b *testing.B) {
 			b.ReportMetric(float64(len(txns))*float64(b.N)/b.Elapsed().Seconds(), "txn/s")
 		})
 	}
-}
-
-// BenchmarkFile writes a certificate of the history, and reads and verifies it.
-func BenchmarkFile(b *testing.B) {
-	txns, order, opt := large()
-	c := certificate.New(txns, opt)
-	if err := c.Add(verdict.Result{Level: verdict.SI, ProvedBy: verdict.SI, Order: apart(order)}, txns); err != nil {
-		b.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := certificate.Write(&file, c); err != nil {
-		b.Fatal(err)
-	}
-	b.Run("write", func(b *testing.B) {
-		b.SetBytes(int64(file.Len()))
-		for b.Loop() {
-			if err := certificate.Write(io.Discard, c); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("verify", func(b *testing.B) {
-		for b.Loop() {
-			c, err := read(bytes.NewReader(file.Bytes()))
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := certificate.Verify(c, txns, opt); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }
 
 // BenchmarkLists replays 20,000 transactions that append to one list each, of

@@ -13,7 +13,7 @@ import (
 type Error struct {
 	Level    verdict.Level // meaningful if HasLevel
 	HasLevel bool
-	Line     int    // the step's line in the certificate's file, from 1; 0 if it has none
+	Line     int    // the step's line in the certificate's file, from 1; 0 if it was not read from one
 	Event    int    // its place in the order, from 0; -1 if the fault is not at an event
 	Txn      string // the transaction's id, or what it is called without one; empty if the fault is of no single one
 	Op       int    // the operation in the transaction, from 0; -1 if of none
@@ -78,9 +78,9 @@ var kindNames = [...]string{"none", "serial", "events", "commits"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// proves tells whether such an order can prove a level: it is of the kind of the level or of
+// Proves tells whether such an order can prove a level: it is of the kind of the level or of
 // stronger ones, whose orders prove it as well.
-func (k Kind) proves(l verdict.Level) bool { return k != NoOrder && k <= KindOf(l) }
+func (k Kind) Proves(l verdict.Level) bool { return k != NoOrder && k <= KindOf(l) }
 
 // KindOf tells what kind of order proves a level, if it is not that of a stronger one.
 func KindOf(l verdict.Level) Kind {
@@ -106,15 +106,16 @@ func KindOf(l verdict.Level) Kind {
 // a time that grows with the number of sessions, and rc and ra, which take
 // O(n^1.5) at worst.
 func Replay(v verdict.Result, txns []record.Transaction, opt record.Assumptions) error {
-	if err := replayed(v.Level, KindOf(v.ProvedBy), txns, v.Order, v.Sources, opt); err != nil {
+	if err := Check(v.Level, KindOf(v.ProvedBy), txns, v.Order, v.Sources, opt); err != nil {
 		return err // not what is nil, which is a pointer
 	}
 	return nil
 }
 
-func replayed(level verdict.Level, kind Kind, txns []record.Transaction, order []verdict.Event,
+// Check is Replay of an order of a kind; nil if it proves the level.
+func Check(level verdict.Level, kind Kind, txns []record.Transaction, order []verdict.Event,
 	sources []verdict.Source, opt record.Assumptions) *Error {
-	if !kind.proves(level) {
+	if !kind.Proves(level) {
 		return fault("an order of kind %s does not prove level %v", kind, level)
 	}
 	r := &replay{txns: txns, order: order, opt: opt, serial: kind != Events}

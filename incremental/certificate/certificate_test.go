@@ -1,7 +1,12 @@
 package certificate_test
 
 import (
+	"errors"
+	"go/parser"
+	"go/token"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -409,5 +414,100 @@ func TestPredicatesAreRefused(t *testing.T) {
 	err := replay(verdict.SER, txns, []verdict.Event{{Commit: true}}, record.Assumptions{})
 	if err == nil || !strings.Contains(err.Error(), `"rp"`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+func parse(t *testing.T, text string) (script.Script, record.Assumptions) {
+	t.Helper()
+	s, err := script.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, record.Assumptions{}.Override(s.Header)
+}
+
+// events reads "+A B": the start of A, and the commit of B. "?" is nobody.
+func events(txns []record.Transaction, text string) []verdict.Event {
+	var order []verdict.Event
+	for _, e := range strings.Fields(text) {
+		id, starts := strings.CutPrefix(e, "+")
+		event := verdict.Event{Txn: verdict.NoTxn, Commit: !starts}
+		for i := range txns {
+			if txns[i].ID == id {
+				event.Txn = verdict.TxnID(i)
+			}
+		}
+		order = append(order, event)
+	}
+	return order
+}
+
+func TestErrorHasBothValues(t *testing.T) {
+	s, opt := parse(t, "initial zero\ns1 A: w(x,1)\ns2 B: r(x,0)")
+	err := replay(verdict.SER, s.Txns, events(s.Txns, "A B"), opt)
+	var e *certificate.Error
+	if !errors.As(err, &e) || e.Event != 1 || e.Txn != "B" || e.Op != 0 || e.Expected != "1" || e.Found != "0" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Another order of the lines, or another line: a random change of a good
+// certificate is refused at the changed lines or after, or proves the level all
+// the same.
+func TestChangedCertificates(t *testing.T) {
+	cfg := tiny.Config{Txns: 5, Keys: 2, Duplicates: true, Appends: true, Unknown: true}
+	refused, kept := 0, 0
+	for seed := range uint64(600) {
+		s, o := random(seed, cfg)
+		for _, l := range levels {
+			order, ok := oracle.Explain(l, s.Txns, o)
+			if !ok || len(order) < 3 {
+				continue
+			}
+			i, j := int(seed)%len(order), int(seed/7)%len(order)
+			changed := slices.Clone(order)
+			changed[i], changed[j] = changed[j], changed[i]
+			if i == j {
+				changed = slices.Delete(changed, i, i+1)
+			}
+			err := replay(l, s.Txns, changed, o)
+			var e *certificate.Error
+			switch {
+			case err == nil && i == j && s.Txns[order[i].Txn].Status == record.Committed:
+				t.Fatalf("seed %d, %v: an order without an event of %s is accepted", seed, l, s.Txns[order[i].Txn].ID)
+			case err == nil:
+				kept++
+			case !errors.As(err, &e) || e.Event >= 0 && e.Event < min(i, j):
+				t.Fatalf("seed %d, %v: %d and %d changed, and the error is %v", seed, l, i, j, err)
+			default:
+				refused++
+			}
+		}
+	}
+	if refused < 300 || kept < 50 {
+		t.Errorf("%d refused and %d kept", refused, kept)
+	}
+}
+
+// What checks the engine's proofs is built of nothing of the engine.
+func TestSharesNothingWithTheEngine(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 9 {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	const module = "github.com/isowatch/isowatch/"
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			if p := strings.Trim(i.Path.Value, `"`); strings.HasPrefix(p, module) && p != module+"incremental/verdict" && p != module+"ingest/record" {
+				t.Errorf("%s imports %s", name, p)
+			}
+		}
 	}
 }

@@ -4,14 +4,9 @@
 // shares nothing with the engine that found the order but the types of records
 // and verdicts, and is small enough to be read in one sitting.
 //
-//	c := certificate.New(txns, opt)             // of this history, so assumed
-//	err := c.Add(result, txns)                  // for each level that is satisfied
-//	err = certificate.Write(w, c)
+//	err := certificate.Replay(result, txns, opt) // nil, or an *Error that says where it fails
 //
-//	c, err := certificate.NewReader(r).Next()
-//	err = certificate.Verify(c, txns, opt)      // nil, or an *Error that says where it fails
-//
-// The file is described in docs/certificates.md.
+// What makes an order a proof is described in docs/certificates.md; its files are package certfile's.
 //
 // # What is replayed
 //
@@ -49,7 +44,7 @@
 // Orders of commits are for what was found at these levels. A level that holds because a stronger
 // one does is proved by that one's order, replayed as above, and nobody needs to be named.
 //
-// Verify looks for nothing: whoever found the verdict knows what it read.
+// Replay looks for nothing: whoever found the verdict knows what it read.
 //
 // # What nobody is known to have written
 //
@@ -74,7 +69,6 @@
 //	claim.go        what nobody is to have written
 //	commits.go      the axioms of g1, rc and ra; causal.go: of cc
 //	writers.go      whom each read is from; versions.go: of lists
-//	file.go, parse.go, digest.go, verify.go  the file, and that it is of a history
 //
 // # Cost
 //

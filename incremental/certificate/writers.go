@@ -9,8 +9,8 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// operationsOf are those that a source is of.
-func operationsOf(s verdict.Source, t *record.Transaction) (out []int) {
+// Operations are those that a source is of.
+func Operations(s verdict.Source, t *record.Transaction) (out []int) {
 	if s.Op >= 0 {
 		return []int{s.Op}
 	}
@@ -43,7 +43,7 @@ func (c *commitOrder) choose(sources []verdict.Source) *Error {
 		if s.Writer != verdict.NoTxn {
 			w = int32(s.Writer)
 		}
-		for _, op := range operationsOf(s, &c.txns[n]) {
+		for _, op := range Operations(s, &c.txns[n]) {
 			if op >= len(c.txns[n].Ops) {
 				return c.fail(c.commit[n], int(n), -1, "has no operation %d to name the writer of", op)
 			}
@@ -64,7 +64,7 @@ func (c *commitOrder) allUsed(sources []verdict.Source) *Error {
 	}
 	for _, s := range sources {
 		n := int(s.Txn)
-		for _, op := range operationsOf(s, &c.txns[n]) {
+		for _, op := range Operations(s, &c.txns[n]) {
 			if !slices.ContainsFunc(c.readsOf(int32(n)),
 				func(rd resolved) bool { return int(rd.op) == op && !c.objects[rd.key].isList }) {
 				return c.fail(c.commit[n], n, op, "has its writer named, and is no read of a single recorded write")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/isowatch/isowatch/cmd/monitor/certfile"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -51,12 +52,12 @@ func included(txns []record.Transaction) (n int) {
 // of. A certificate that says of itself that it is of another one, or was made under
 // other assumptions, is refuted at every level. want are levels that have to be
 // proved; one that the certificate has no proof of is missing.
-func Verify(c *certificate.Certificate, txns []record.Transaction, a record.Assumptions,
+func Verify(c *certfile.Certificate, txns []record.Transaction, a record.Assumptions,
 	want []verdict.Level) []report.Proof {
 	a = Of(txns, a)
 	var out []report.Proof
 	for rest := c.Proofs; len(rest) > 0; {
-		err := certificate.Verify(&certificate.Certificate{Assumed: c.Assumed, Records: c.Records, Proofs: rest}, txns, a)
+		err := certfile.Verify(&certfile.Certificate{Assumed: c.Assumed, Records: c.Records, Proofs: rest}, txns, a)
 		fails, at := fault(err, rest)
 		for _, p := range rest[:at] {
 			out = append(out, report.Proof{Level: p.Level.String(), Verdict: report.Verified})
@@ -85,14 +86,14 @@ func Verify(c *certificate.Certificate, txns []record.Transaction, a record.Assu
 }
 
 // fault is the error of Verify, and how many proofs before it hold.
-func fault(err error, proofs []certificate.Proof) (*certificate.Error, int) {
+func fault(err error, proofs []certfile.Proof) (*certificate.Error, int) {
 	if err == nil {
 		return nil, len(proofs)
 	}
 	var e *certificate.Error
 	if !errors.As(err, &e) {
-		panic(fmt.Sprintf("%v; can't happen, because certificate.Verify fails with its own errors", err))
+		panic(fmt.Sprintf("%v; can't happen, because certfile.Verify fails with its own errors", err))
 	}
-	at := slices.IndexFunc(proofs, func(p certificate.Proof) bool { return e.HasLevel && p.Level == e.Level })
+	at := slices.IndexFunc(proofs, func(p certfile.Proof) bool { return e.HasLevel && p.Level == e.Level })
 	return e, max(at, 0)
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/isowatch/isowatch/cmd/monitor/certfile"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
-	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
@@ -100,9 +100,9 @@ func TestUnseenValueOfAMixedKey(t *testing.T) {
 
 // certified judges a history at every level, and returns the certificate as it is
 // read from the file that was written.
-func certified(t *testing.T, txns []record.Transaction, assume record.Assumptions) (*certificate.Certificate, report.History) {
+func certified(t *testing.T, txns []record.Transaction, assume record.Assumptions) (*certfile.Certificate, report.History) {
 	t.Helper()
-	c := certificate.New(txns, judge.Of(txns, assume))
+	c := certfile.New(txns, judge.Of(txns, assume))
 	var h report.History
 	q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: verdict.Levels(), Assume: assume, AnomaliesMax: 1, Replay: true,
 		Proved: func(r verdict.Result) error { return c.Add(r, txns) }}
@@ -110,10 +110,10 @@ func certified(t *testing.T, txns []record.Transaction, assume record.Assumption
 		t.Fatal(fmt.Errorf("%w\n%s", err, script.Format(script.Script{Txns: txns})))
 	}
 	var file bytes.Buffer
-	if err := certificate.Write(&file, c); err != nil {
+	if err := certfile.Write(&file, c); err != nil {
 		t.Fatal(err)
 	}
-	c, err := certificate.NewReader(&file).Next()
+	c, err := certfile.NewReader(&file).Next()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isowatch/isowatch/cmd/monitor/certfile"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/history"
@@ -528,7 +528,7 @@ func TestProved(t *testing.T) {
 // all; levels that are wanted have to be there.
 func TestVerify(t *testing.T) {
 	q := question(t, generate.Config{Level: verdict.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4}, verdict.SI, verdict.SER)
-	c := certificate.New(q.Txns, q.Assume)
+	c := certfile.New(q.Txns, q.Assume)
 	q.Proved = func(r verdict.Result) error { return c.Add(r, q.Txns) }
 	if err := Check(q, &report.History{}); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package certificate
+package certfile
 
 import (
 	"bufio"
@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -199,7 +199,7 @@ func (r *Reader) assumes(a *assumes, o *record.Assumptions) error {
 // proof reads the section of a level.
 func (r *Reader) proof(name string) (Proof, error) {
 	level, ok := verdict.ParseLevel(name)
-	if !ok || KindOf(level) == NoOrder {
+	if !ok || certificate.KindOf(level) == certificate.NoOrder {
 		return Proof{}, r.fail("levels", "no level that can be proved is called %q", name)
 	}
 	line, err := r.inside(fmt.Sprintf("the section of level %s", name))
@@ -210,17 +210,22 @@ func (r *Reader) proof(name string) (Proof, error) {
 	if err := r.decode(line, &s); err != nil {
 		return Proof{}, err
 	}
-	kind := Kind(max(0, slices.Index(kindNames[:], s.Kind)))
+	kind := certificate.NoOrder
+	for _, k := range []certificate.Kind{certificate.Serial, certificate.Events, certificate.Commits} {
+		if k.String() == s.Kind {
+			kind = k
+		}
+	}
 	switch {
 	case s.Level != name:
 		return Proof{}, r.fail("level", "want %q, which the first line names next, not %q", name, s.Level)
-	case !kind.proves(level):
-		return Proof{}, r.fail("kind", "want %q for level %s, or the kind of a stronger one, not %q", KindOf(level), name,
-			s.Kind)
+	case !kind.Proves(level):
+		return Proof{}, r.fail("kind", "want %q for level %s, or the kind of a stronger one, not %q",
+			certificate.KindOf(level), name, s.Kind)
 	case s.Steps == nil || *s.Steps < 0 || *s.Steps > math.MaxInt32:
 		return Proof{}, r.fail("steps", "want the number of transactions, starts and commits that follow")
-	case s.Reads < 0 || s.Reads > math.MaxInt32 || s.Reads > 0 && kind != Commits:
-		return Proof{}, r.fail("reads", "want the number of reads that follow, in orders of kind %s only", Commits)
+	case s.Reads < 0 || s.Reads > math.MaxInt32 || s.Reads > 0 && kind != certificate.Commits:
+		return Proof{}, r.fail("reads", "want the number of reads that follow, in orders of kind %s only", certificate.Commits)
 	}
 	p := Proof{Level: level, Kind: kind, Line: r.line, Steps: []Step{}}
 	reads := 0
@@ -257,7 +262,7 @@ func (r *Reader) inside(want string) ([]byte, error) {
 }
 
 // step reads a line of an order; reads: it may say whom a read is from.
-func (r *Reader) step(line []byte, kind Kind, reads bool) (s Step, err error) {
+func (r *Reader) step(line []byte, kind certificate.Kind, reads bool) (s Step, err error) {
 	if !utf8.Valid(line) {
 		return Step{}, r.fail("", "the line is not UTF-8")
 	}
@@ -278,7 +283,7 @@ func (r *Reader) step(line []byte, kind Kind, reads bool) (s Step, err error) {
 	} else if after, ok := strings.CutPrefix(rest, "commit "); ok {
 		s.Start, rest = false, after
 	}
-	if kind != Events && s.Start != s.Commit {
+	if kind != certificate.Events && s.Start != s.Commit {
 		return Step{}, r.fail("", "want a transaction's name: starts and commits are not told apart in an order of kind %s",
 			kind)
 	}

@@ -1,4 +1,14 @@
-package certificate
+// Package certfile writes, reads and verifies the files of certificates (docs/certificates.md): orders of transactions
+// that prove satisfied levels, and of which history they are. What the orders prove package certificate says, which
+// knows no files.
+//
+//	c := certfile.New(txns, opt)             // of this history, so assumed
+//	err := c.Add(result, txns)               // for each level that is satisfied
+//	err = certfile.Write(w, c)
+//
+//	c, err := certfile.NewReader(r).Next()
+//	err = certfile.Verify(c, txns, opt)      // nil, or a *certificate.Error that says where it fails
+package certfile
 
 import (
 	"bufio"
@@ -11,6 +21,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -37,7 +48,7 @@ type Records struct {
 // Proof is the order that proves one level.
 type Proof struct {
 	Level verdict.Level
-	Kind  Kind // of the order: that of Level, or of a stronger one
+	Kind  certificate.Kind // of the order: that of Level, or of a stronger one
 	Steps []Step
 	Line  int // of the file, at which the section begins; 0 if it was not read from one
 }
@@ -72,8 +83,8 @@ func New(txns []record.Transaction, opt record.Assumptions) *Certificate {
 // Add adds the proof of a satisfied verdict, as Replay takes it. The transactions
 // are those that New was given. That it names transactions that are there is checked, and nothing else.
 func (c *Certificate) Add(v verdict.Result, txns []record.Transaction) error {
-	kind, order := KindOf(v.ProvedBy), v.Order
-	if !kind.proves(v.Level) {
+	kind, order := certificate.KindOf(v.ProvedBy), v.Order
+	if !kind.Proves(v.Level) {
 		return fault("an order of kind %s does not prove level %v", kind, v.Level)
 	}
 	names := namesOf(txns)
@@ -89,11 +100,11 @@ func (c *Certificate) Add(v verdict.Result, txns []record.Transaction) error {
 			return err
 		}
 		last := len(p.Steps) - 1
-		if kind == Events && e.Commit && i > 0 && order[i-1] == (verdict.Event{Txn: e.Txn}) {
+		if kind == certificate.Events && e.Commit && i > 0 && order[i-1] == (verdict.Event{Txn: e.Txn}) {
 			p.Steps[last].Commit = true
 			continue
 		}
-		p.Steps = append(p.Steps, Step{Txn: names(int(e.Txn)), Start: kind != Events || !e.Commit, Commit: e.Commit})
+		p.Steps = append(p.Steps, Step{Txn: names(int(e.Txn)), Start: kind != certificate.Events || !e.Commit, Commit: e.Commit})
 		p.Steps = append(p.Steps, reads[e.Txn]...)
 		delete(reads, e.Txn)
 	}
@@ -104,12 +115,17 @@ func (c *Certificate) Add(v verdict.Result, txns []record.Transaction) error {
 	return nil
 }
 
+// fault is an Error that is at no event.
+func fault(format string, args ...any) *certificate.Error {
+	return &certificate.Error{Event: -1, Op: -1, What: fmt.Sprintf(format, args...)}
+}
+
 // readsOf are the lines that say whom reads are from, by reader.
-func readsOf(sources []verdict.Source, kind Kind, names func(int) Name, txns []record.Transaction) (
+func readsOf(sources []verdict.Source, kind certificate.Kind, names func(int) Name, txns []record.Transaction) (
 	map[verdict.TxnID][]Step, error) {
 	out := map[verdict.TxnID][]Step{}
 	for _, s := range sources {
-		if int64(s.Txn) >= int64(len(txns)) || kind != Commits ||
+		if int64(s.Txn) >= int64(len(txns)) || kind != certificate.Commits ||
 			s.Writer != verdict.NoTxn && int64(s.Writer) >= int64(len(txns)) {
 			return nil, fault("transaction %d reads from transaction %d, of %d, in an order of kind %s", s.Txn, s.Writer,
 				len(txns), kind)
@@ -118,7 +134,7 @@ func readsOf(sources []verdict.Source, kind Kind, names func(int) Name, txns []r
 		if !read.Initial {
 			read.Txn = names(int(s.Writer))
 		}
-		for _, read.Op = range operationsOf(s, &txns[s.Txn]) {
+		for _, read.Op = range certificate.Operations(s, &txns[s.Txn]) {
 			out[s.Txn] = append(out[s.Txn], read)
 		}
 	}

@@ -1,15 +1,17 @@
-package certificate
+package certfile
 
 import (
+	"fmt"
 	"maps"
 
+	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Verify checks that a certificate is of this history, was made under what opt
 // says, and proves each of its levels. The transactions of a session stand in
-// session order. An error is an *Error.
+// session order. An error is a *certificate.Error.
 func Verify(c *Certificate, txns []record.Transaction, opt record.Assumptions) error {
 	if err := c.matches(txns, opt); err != nil {
 		return err
@@ -26,14 +28,10 @@ func Verify(c *Certificate, txns []record.Transaction, opt record.Assumptions) e
 }
 
 // Assumes tells whether the certificate was made under that; what the history shows is no part of it.
-func (c *Certificate) Assumes(opt record.Assumptions) bool {
-	a, b := c.Assumed, opt
-	return a.Initial == b.Initial && a.Coverage == b.Coverage && maps.Equal(a.Tables, b.Tables) &&
-		a.Sessions == b.Sessions && a.Clock == b.Clock && a.MaxSkew == b.MaxSkew
-}
+func (c *Certificate) Assumes(opt record.Assumptions) bool { return c.assumes(opt) == nil }
 
-// matches checks that the certificate speaks of this history.
-func (c *Certificate) matches(txns []record.Transaction, opt record.Assumptions) *Error {
+// assumes checks that the certificate was made under that.
+func (c *Certificate) assumes(opt record.Assumptions) *certificate.Error {
 	for _, f := range []struct {
 		what      string
 		has, want string
@@ -56,6 +54,14 @@ func (c *Certificate) matches(txns []record.Transaction, opt record.Assumptions)
 	if c.Assumed.MaxSkew != opt.MaxSkew {
 		return fault("assumes a skew of at most %d ns, and the history is to be read with %d ns", c.Assumed.MaxSkew,
 			opt.MaxSkew)
+	}
+	return nil
+}
+
+// matches checks that the certificate speaks of this history.
+func (c *Certificate) matches(txns []record.Transaction, opt record.Assumptions) *certificate.Error {
+	if err := c.assumes(opt); err != nil {
+		return err
 	}
 	has := Describe(txns)
 	for _, f := range []struct {
@@ -80,7 +86,8 @@ func (c *Certificate) matches(txns []record.Transaction, opt record.Assumptions)
 }
 
 // verify finds the transactions of the steps and replays them.
-func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction, opt record.Assumptions) *Error {
+func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction,
+	opt record.Assumptions) *certificate.Error {
 	order := make([]verdict.Event, 0, len(p.Steps))
 	stepOf := make([]int, 0, len(p.Steps)) // by event
 	var sources []verdict.Source
@@ -93,26 +100,26 @@ func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction,
 				id = verdict.TxnID(n)
 			case s.Read && len(order) > 0:
 				last := len(order) - 1
-				return &Error{Event: last, Op: s.Op, Line: p.lineOf(stepOf[last]), What: why}
+				return &certificate.Error{Event: last, Op: s.Op, Line: p.lineOf(stepOf[last]), What: why}
 			default:
-				return &Error{Event: len(order), Op: -1, Line: p.lineOf(i), What: why}
+				return &certificate.Error{Event: len(order), Op: -1, Line: p.lineOf(i), What: why}
 			}
 		}
 		if s.Read {
-			if s.Op < 0 || p.Kind != Commits || len(order) == 0 {
+			if s.Op < 0 || p.Kind != certificate.Commits || len(order) == 0 {
 				return fault("line %d says whom operation %d is from, in an order of kind %s", i, s.Op, p.Kind)
 			}
 			sources = append(sources, verdict.Source{Txn: order[len(order)-1].Txn, Op: s.Op, Writer: id})
 			continue
 		}
-		if p.Kind == Events && s.Start {
+		if p.Kind == certificate.Events && s.Start {
 			order, stepOf = append(order, verdict.Event{Txn: id}), append(stepOf, i)
 		}
-		if p.Kind != Events || s.Commit {
+		if p.Kind != certificate.Events || s.Commit {
 			order, stepOf = append(order, verdict.Event{Txn: id, Commit: true}), append(stepOf, i)
 		}
 	}
-	err := replayed(p.Level, p.Kind, txns, order, sources, opt)
+	err := certificate.Check(p.Level, p.Kind, txns, order, sources, opt)
 	if err != nil && err.Event >= 0 {
 		err.Line = p.lineOf(stepOf[err.Event])
 	}
@@ -143,9 +150,9 @@ func finder(txns []record.Transaction) func(Name) (int, string) {
 		if name.ID != "" {
 			switch n, ok := byID[name.ID]; {
 			case !ok:
-				return 0, "names " + brief(name.ID) + ", which the history does not have"
+				return 0, fmt.Sprintf("names %.200s, which the history does not have", name.ID)
 			case n == several:
-				return 0, "names " + brief(name.ID) + ", of which the history has several: name it by place and session"
+				return 0, fmt.Sprintf("names %.200s, of which the history has several: name it by place and session", name.ID)
 			default:
 				return n, ""
 			}
@@ -159,7 +166,7 @@ func finder(txns []record.Transaction) func(Name) (int, string) {
 		if in := bySession[name.Session]; name.Place >= 0 && name.Place < len(in) {
 			return in[name.Place], ""
 		}
-		return 0, fault("names transaction %d of session %q, which has %d", name.Place, brief(name.Session),
-			len(bySession[name.Session])).What
+		return 0, fmt.Sprintf("names transaction %d of session %.200q, which has %d", name.Place, name.Session,
+			len(bySession[name.Session]))
 	}
 }

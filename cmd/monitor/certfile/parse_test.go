@@ -1,4 +1,4 @@
-package certificate_test
+package certfile_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isowatch/isowatch/incremental/certificate"
+	"github.com/isowatch/isowatch/cmd/monitor/certfile"
 )
 
 const good = `{"certificate":1,"description":"","assumes":{"initial":"any","sessions":"keep","clock":"prune","coverage":"complete","max_skew":0},"records":{"transactions":2,"sessions":1,"operations":2,"sha256":"0000000000000000000000000000000000000000000000000000000000000000"},"levels":["si","ser"]}
@@ -23,8 +23,8 @@ A
 `
 
 // read is the one certificate that a file holds.
-func read(r io.Reader) (*certificate.Certificate, error) {
-	in := certificate.NewReader(r)
+func read(r io.Reader) (*certfile.Certificate, error) {
+	in := certfile.NewReader(r)
 	c, err := in.Next()
 	if err != nil {
 		return nil, err
@@ -43,10 +43,10 @@ func TestParse(t *testing.T) {
 	if len(c.Proofs) != 2 || c.Proofs[0].Line != 2 || c.Proofs[1].Line != 6 || len(c.Proofs[0].Steps) != 3 {
 		t.Errorf("%+v", c)
 	}
-	if s := c.Proofs[1].Steps[1]; s.Txn != (certificate.Name{Session: "s 1", Place: 1}) || !s.Start || !s.Commit {
+	if s := c.Proofs[1].Steps[1]; s.Txn != (certfile.Name{Session: "s 1", Place: 1}) || !s.Start || !s.Commit {
 		t.Errorf("%+v", s)
 	}
-	if s := c.Proofs[0].Steps[2]; s.Txn != (certificate.Name{ID: "A"}) || s.Start || !s.Commit {
+	if s := c.Proofs[0].Steps[2]; s.Txn != (certfile.Name{ID: "A"}) || s.Start || !s.Commit {
 		t.Errorf("%+v", s)
 	}
 }
@@ -89,7 +89,7 @@ func TestParseErrors(t *testing.T) {
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		_, err := read(strings.NewReader(text))
-		var e *certificate.SyntaxError
+		var e *certfile.SyntaxError
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), "certificate, "+c.want) {
 			t.Errorf("%.20q for %.20q: error %v, want %s", c.new, c.old, err, c.want)
 		}
@@ -113,7 +113,7 @@ func TestParseReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []certificate.Step{{Read: true, Txn: certificate.Name{ID: "A"}}, {Read: true, Op: 12, Txn: certificate.Name{Session: "s 1", Place: 1}}, {Read: true, Initial: true}}
+	want := []certfile.Step{{Read: true, Txn: certfile.Name{ID: "A"}}, {Read: true, Op: 12, Txn: certfile.Name{Session: "s 1", Place: 1}}, {Read: true, Initial: true}}
 	if p := c.Proofs[0]; len(p.Steps) != 6 || p.Steps[1].Txn.ID != "read" || !slices.Equal(p.Steps[2:5], want) {
 		t.Errorf("%+v", p)
 	}
@@ -193,7 +193,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		c, err := read(strings.NewReader(string(in)))
 		if err != nil {
-			var e *certificate.SyntaxError
+			var e *certfile.SyntaxError
 			if !errors.As(err, &e) || e.Line < 1 || e.What == "" {
 				t.Fatalf("an error without line or cause: %v", err)
 			}
@@ -208,8 +208,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("written again:\n%s\nat first:\n%s", third, text)
 		}
 		s, _ := parse(t, skew)
-		again.Records = certificate.Describe(s.Txns)
-		if err := certificate.Verify(again, s.Txns, again.Assumed); err != nil && err.Error() == "" {
+		again.Records = certfile.Describe(s.Txns)
+		if err := certfile.Verify(again, s.Txns, again.Assumed); err != nil && err.Error() == "" {
 			t.Fatal("an error without words")
 		}
 	})
