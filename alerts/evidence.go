@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -144,9 +145,9 @@ func (p proof) options(ctx Context, enough func(i, op int) bool) shrink.Options 
 		Enough: enough}
 }
 
-// records are the records of the evidence, in the order in which the engine got
-// them, which keeps each session's order, and without times where these say nothing. Those that are no longer there are
-// left out, with an error.
+// records are the records of the evidence, in the order in which the engine got them, but that of a session where seq
+// says it: the engine may have been reminded late of what came first, and of one transaction's writes one by one. They
+// are without times where these say nothing. Those that are no longer there are left out, with an error.
 func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, error) {
 	ids := slices.Clone(v.Evidence)
 	if len(ids) == 0 {
@@ -159,12 +160,30 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 	var missing []verdict.TxnID
 	for _, id := range ids {
 		if r, ok := lookup.Find(id); ok {
+			if i := slices.IndexFunc(out, func(t record.Transaction) bool { return t.ID == r.ID && t.Session == r.Session }); i >= 0 {
+				out[i].Ops = slices.Concat(out[i].Ops, r.Ops)
+				continue
+			}
 			out = append(out, *r)
 			if _, no := slices.BinarySearch(untimed, id); no {
 				out[len(out)-1].HasTimes, out[len(out)-1].Start, out[len(out)-1].End = false, 0, 0
 			}
 		} else if id != verdict.NoTxn {
 			missing = append(missing, id)
+		}
+	}
+	bySession := map[string][]int{} // the places of those that have a seq
+	for i := range out {
+		if out[i].HasSeq {
+			bySession[out[i].Session] = append(bySession[out[i].Session], i)
+		}
+	}
+	given := slices.Clone(out)
+	for _, places := range bySession {
+		from := slices.Clone(places)
+		slices.SortStableFunc(from, func(i, j int) int { return cmp.Compare(given[i].Seq, given[j].Seq) })
+		for n, i := range places {
+			out[i] = given[from[n]]
 		}
 	}
 	if len(missing) > 0 {

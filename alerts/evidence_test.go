@@ -614,6 +614,39 @@ func TestReadsThatAreOpenAreNoEvidence(t *testing.T) {
 	}
 }
 
+// What the engine was reminded of late, key by key, is one transaction in the evidence, and stands in its session where it
+// was.
+func TestEvidenceOfWhatCameToMindLate(t *testing.T) {
+	txn := func(session string, seq, start int64, ops ...record.Op) record.Transaction {
+		return record.Transaction{DB: record.DefaultDB, Session: session, Seq: seq, HasSeq: true, ID: fmt.Sprintf("%s#%d", session, seq), Start: start, End: start + 10, HasTimes: true, Ops: ops}
+	}
+	r := func(key string, value int64) record.Op {
+		return record.Op{Kind: record.Read, Key: key, Value: record.Int(value)}
+	}
+	w := func(key string, value int64) record.Op {
+		return record.Op{Kind: record.Write, Key: key, Value: record.Int(value)}
+	}
+	txns := []record.Transaction{
+		txn("a", 1, 0, w("x", 1)),
+		txn("a", 2, 200, r("y", 1), w("x", 2)),
+		txn("a", 1, 0, w("y", 1)),
+		txn("b", 1, 201, r("x", 1), w("y", 2)),
+	}
+	v := verdict.Violation{Kind: verdict.Unsatisfiable, Level: verdict.SER, Read: -1, Txns: []verdict.TxnID{1, 3}, Evidence: []verdict.TxnID{0, 1, 2, 3}}
+	ctx := alerts.Context{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI, verdict.SER}, Assumptions: record.Assumptions{Coverage: record.CoveragePartial}, Lookup: alerttest.Lookup(txns), Judge: engineJudge, Find: engineFind}
+	a, err := alerts.New(v, ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, x := range recheck(t, a) {
+		got = append(got, fmt.Sprint(x.ID, " ", len(x.Ops)))
+	}
+	if want := []string{"a#1 2", "a#2 2", "b#1 2"}; a.Name != "write-skew" || a.Level != "ser" || !slices.Equal(got, want) {
+		t.Errorf("%s at %s, by %v, not write-skew at ser by %v\n%s", a.Name, a.Level, got, want, a.Explanation)
+	}
+}
+
 // A clock that stepped back orders nothing in a part of the history either, where the
 // transaction of the session that shows it is not there: of a proper history with such clocks
 // no evidence can be made, whatever part of it is taken for a violation.
