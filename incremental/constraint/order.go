@@ -29,6 +29,9 @@ type orders struct {
 	given    map[[2]vid]bool // pairs given up after a violation
 	implicit int             // pairs that were not made, as there are too many
 	isPutOff bool            // there are pairs that were put off; see blocks
+	// Scratch of pairUp: the blocks that one has an open pair with, as a list and as a set.
+	open   []vid
+	isOpen bitset.BitSet
 }
 
 // relate decides the order of the blocks that a and b head, if only one is
@@ -388,25 +391,29 @@ func (p *orders) pairUp(head vid) {
 	if place < 0 {
 		return // Block is yet to be told of it
 	}
-	var open bitset.BitSet // the blocks that it has an open pair with
-	pairs := 0
+	open := p.open[:0]
 	for c := p.subjects.firstPair(head); c != none; c = *p.subjects.nextPair(c, head) {
-		open.Set(uint(p.subjects.pairs[c].a ^ p.subjects.pairs[c].b ^ head))
-		pairs++
+		x := p.subjects.pairs[c].a ^ p.subjects.pairs[c].b ^ head
+		p.isOpen.Set(uint(x))
+		open = append(open, x)
 	}
-	p.Budget.Use((len(list) - place + pairs) / placesAStep)
+	p.Budget.Use((len(list) - place + len(open)) / placesAStep)
 	for i, after := place+1, len(list); i < len(list); i++ {
 		x := list[i]
-		if int(x.low) <= after && !open.Test(uint(x.head)) && relate(x.head) == isBefore {
+		if int(x.low) <= after && !p.isOpen.Test(uint(x.head)) && relate(x.head) == isBefore {
 			after = min(after, i)
 		}
 	}
 	known := int(list[place].low) // head comes after the first so many
 	for i := place - 1; i >= known; i-- {
-		if x := list[i]; !open.Test(uint(x.head)) && relate(x.head) == isAfter {
+		if x := list[i]; !p.isOpen.Test(uint(x.head)) && relate(x.head) == isAfter {
 			known = max(known, int(x.low))
 		}
 	}
+	for _, x := range open {
+		p.isOpen.Clear(uint(x))
+	}
+	p.open = open
 }
 
 // placesAStep is how many places of a list, looked at one after the other, are a step.

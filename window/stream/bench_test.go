@@ -8,6 +8,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
+	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/internal/lab/endless"
@@ -43,6 +44,15 @@ func BenchmarkHistory(b *testing.B) {
 				benchHistory(b, 600_000, level, endless.Config{Keys: keys}, true)
 			})
 		}
+	}
+}
+
+// BenchmarkHistoryZipf is the same with Zipfian keys (0.99).
+func BenchmarkHistoryZipf(b *testing.B) {
+	for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
+		b.Run(level.String(), func(b *testing.B) {
+			benchHistory(b, 600_000, level, endless.Config{Keys: 10_000, Distribution: generate.Zipf}, true)
+		})
 	}
 }
 
