@@ -35,12 +35,19 @@ type Lost struct {
 	// may try again in another session. A read of what was aborted is not taken for an aborted read if a missing record
 	// may be that of another attempt, which committed the same.
 	Times Losses
+	// Write, without a key, is of somebody who committed and is left out, unless Base brings him: a read of it is from
+	// him, also if another attempt to write the same was aborted.
+	Write *record.Op
 }
 
 // Lose says what may be missing; of a key before the first Step that touches it.
 func (e *Engine) Lose(l Lost) {
-	if l.Times != nil {
+	switch {
+	case l.Times != nil:
 		e.opt.Lost = append(e.opt.Lost[:0], l.Times...)
+		return
+	case l.Write != nil:
+		e.loseWrite(l.Write)
 		return
 	}
 	p := e.h.perKey.At(e.h.keyNumber(l.Key))
@@ -70,18 +77,23 @@ func (e *Engine) seeded() {
 // time, or times are not used, is not taken, and Base returns false: then what it wrote is lost, and a read of that is
 // from it, also if another attempt to write the same was aborted.
 func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
-	e.admitAll()
-	if t.Status != record.Committed || !t.HasTimes || e.h.stubs == none || !e.g.allRealTime() {
+	times := t.Status == record.Committed && t.HasTimes && e.h.stubs != none && e.opt.Clock != record.ClockIgnore
+	if times && (e.g.opened || e.h.timed > 0) {
+		e.admitAll()
+		if times = e.g.allRealTime(); times && e.h.first == none {
+			e.h.first = e.h.firstTimed()
+		}
+	}
+	switch {
+	case !times:
 		for i := range t.Ops {
 			e.loseWrite(&t.Ops[i])
 		}
 		return verdict.NoTxn, false
-	}
-	if e.h.first == none {
-		e.h.first = e.h.firstTimed()
-	}
-	if e.h.first == none { // nothing has come since
-		return e.Step(t, t.End), true
+	case e.h.first == none: // nothing that has times has come since
+		id := e.Step(t, t.End)
+		e.h.stubs = version.Slot(len(e.h.slotTx))
+		return id, true
 	}
 	e.in.base = true
 	id := e.Step(t, t.End)
@@ -254,7 +266,7 @@ func (e *Engine) Undecided(f func(verdict.Exhibit)) {
 	at := func(index ordinal) verdict.TxnID { return e.h.txns.At(index).id }
 	keys := func(c cellID) []string { return []string{e.h.nameOf(e.h.cells.At(c).key)} }
 	for _, w := range e.h.waiters {
-		if w.index == none || e.h.saysNothing(w.cell) {
+		if w.index == none || e.h.saysNothing(w.cell) || e.h.leftOut(w.cell) {
 			continue
 		}
 		f(verdict.Exhibit{Txn: at(w.index), Reads: keys(w.cell)})

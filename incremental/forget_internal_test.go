@@ -49,6 +49,50 @@ func TestBasesTakeNoSession(t *testing.T) {
 	}
 }
 
+// What Base is given before anything has come does not keep times from being used, and is not what later ones are
+// placed by.
+func TestBasesComeFirst(t *testing.T) {
+	e := later()
+	take := func(x *record.Transaction) {
+		if _, ok := e.Base(x); !ok {
+			t.Fatalf("%s was not taken", x.ID)
+		}
+	}
+	take(at("a", 1, 400, 410, write("x", 1)))
+	b := e.Step(at("b", 1, 1000, 1010, read("x", 1)), 0)
+	take(at("a", 2, 600, 610, write("y", 1)))
+	e.Step(at("c", 1, 1020, 1030, read("x", 1), write("x", 2), read("y", 1), write("y", 2)), 0)
+	e.Step(at("d", 1, 2000, 2010, read("x", 2), read("y", 1)), 0)
+	if out := e.Tick(3000); len(out.Violations) != 1 {
+		t.Errorf("found %v, not that d#1 read what c#1 had overwritten", out.Violations)
+	}
+	if got := e.h.slotTx[e.h.first]; got != e.h.indexOf[b] {
+		t.Errorf("they are placed by transaction %d, not by b#1", got)
+	}
+}
+
+// A read of a write that is left out waits for nobody to come, and is of it once Base brings the writer.
+func TestReadsOfWhatIsLeftOut(t *testing.T) {
+	e := later()
+	e.Step(at("q", 1, 100, 110, write("q", 1)), 0)
+	x := write("x", 1)
+	e.Lose(Lost{Write: &x})
+	e.Step(at("a", 1, 200, 250, read("x", 1), read("z", 3)), 0)
+	e.Tick(260)
+	var waits []string
+	e.Undecided(func(x verdict.Exhibit) { waits = append(waits, x.Reads...) })
+	if !slices.Equal(waits, []string{"z"}) {
+		t.Errorf("reads of %v wait, not of z alone", waits)
+	}
+	if _, ok := e.Base(at("b", 1, 0, 10, x)); !ok {
+		t.Fatal("it was not taken")
+	}
+	e.Step(at("c", 1, 210, 270, read("x", 1), write("x", 2), write("z", 3)), 0)
+	if out := e.Tick(3000); len(out.Violations) != 1 {
+		t.Errorf("found %v, not that a#1 read x = 1 beside what c#1 wrote", out.Violations)
+	}
+}
+
 // Of each key the writers are told that nobody is known to have overwritten, at most so many,
 // by transaction and in their order.
 func TestFrontierNamesLastWriters(t *testing.T) {
