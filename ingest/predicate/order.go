@@ -600,31 +600,14 @@ func (s *search) willFind(t int32, r *row) bool {
 }
 
 // lack is a row that is not what a transaction found, if there is one.
-func (s *search) lack(t int32) (lacks *row) {
+func (s *search) lack(t int32) *row {
 	if s.txns[t].isUnasked {
 		return nil
 	}
-	acts := s.h.acts[t]
-	clear(s.w.own)
-	for i := range acts {
-		switch a := &acts[i]; {
-		case a.statement != nil:
-			lacks = s.lackOf(t, a.statement)
-		case !a.isWrite && a.row.sign() != 0 && s.w.holds(a.row) != a.made:
-			lacks = a.row
-		}
-		if lacks != nil {
-			_, own := s.w.own[lacks]
-			s.never = s.never || own && s.h.Txns[t].Status == record.Committed
-			return lacks
-		}
-		if i+1 < len(acts) {
-			for r, v := range writes(acts[i : i+1]) {
-				s.w.own[r] = v
-			}
-		}
-	}
-	return nil
+	lacks := s.w.lack(s.h.acts[t], func(st *statement) *row { return s.lackOf(t, st) })
+	_, own := s.w.own[lacks]
+	s.never = s.never || own && s.h.Txns[t].Status == record.Committed
+	return lacks
 }
 
 // lackOf is a row that is not what a statement found.

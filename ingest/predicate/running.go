@@ -226,7 +226,7 @@ func (r *Running) check(to int) bool {
 	}
 	for ; r.at < to; r.at++ {
 		for _, t := range starting[0] {
-			if !s.txns[t].isUnasked && !w.explains(r.h.acts[t]) {
+			if !s.txns[t].isUnasked && w.lack(r.h.acts[t], w.first) != nil {
 				return false
 			}
 			r.started[t] = int32(r.at)
@@ -251,26 +251,6 @@ func (r *Running) check(to int) bool {
 		}
 		if r.at < s.floor {
 			r.h.acts[t] = nil
-		}
-	}
-	return true
-}
-
-// explains tells whether operations find now what they found.
-func (w *walk) explains(acts []act) bool {
-	clear(w.own)
-	for i := range acts {
-		if st := acts[i].statement; st != nil {
-			for range w.lacks(st, 0) {
-				return false
-			}
-		} else if a := &acts[i]; !a.isWrite && a.row.sign() != 0 && w.holds(a.row) != a.made {
-			return false
-		}
-		if i+1 < len(acts) {
-			for r, v := range writes(acts[i : i+1]) {
-				w.own[r] = v
-			}
 		}
 	}
 	return true

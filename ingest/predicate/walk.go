@@ -169,6 +169,36 @@ func (w *walk) count(t *table, p *condition) (count int) {
 	return count
 }
 
+// lack is a row that is not what operations found, if there is one; of is one that is not what a statement did.
+func (w *walk) lack(acts []act, of func(st *statement) *row) (lacks *row) {
+	clear(w.own)
+	for i := range acts {
+		switch a := &acts[i]; {
+		case a.statement != nil:
+			lacks = of(a.statement)
+		case !a.isWrite && a.row.sign() != 0 && w.holds(a.row) != a.made:
+			lacks = a.row
+		}
+		if lacks != nil {
+			break
+		}
+		if i+1 < len(acts) {
+			for r, v := range writes(acts[i : i+1]) {
+				w.own[r] = v
+			}
+		}
+	}
+	return lacks
+}
+
+// first is the first row that is not what a statement found.
+func (w *walk) first(st *statement) *row {
+	for _, r := range w.lacks(st, 0) {
+		return r
+	}
+	return nil
+}
+
 // put makes a row what it is from now on.
 func (w *walk) put(r *row, v *version) { w.tables[r.of.number].put(r.number, v.num()) }
 
