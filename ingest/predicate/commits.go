@@ -18,9 +18,14 @@ type left struct {
 // commits is Order for rc and g1. An order of commits comes by and by: a transaction is put behind the others, who
 // ended first first, once somebody there has left each row as it was found; one that was not found may be as it was
 // before anybody wrote it. As more may be found by then, g1 is broken where none can be put any more; rc may hold in
-// another order. It finds none, and nothing near, where other keys are read than rows.
+// another order. It finds none, and nothing near, where there are other keys than rows.
 func (s *search) commits() (order []verdict.Event, near []int32) {
 	h, all := s.h, map[*row][]left{}
+	for _, r := range h.keys {
+		if r == nil {
+			return nil, nil
+		}
+	}
 	slices.SortFunc(s.coming, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.txns[a].end, s.txns[b].end), cmp.Compare(a, b))
 	})
@@ -46,19 +51,12 @@ func (s *search) commits() (order []verdict.Event, near []int32) {
 	}
 	near = slices.DeleteFunc(s.coming, func(t int32) bool { return h.Txns[t].Status != record.Committed })
 	switch {
-	case slices.ContainsFunc(h.Txns, h.readsOthers), len(near) > 0 && s.size < nearLeast:
+	case len(near) == 0:
+		return s.order, nil
+	case s.size < nearLeast:
 		return nil, nil
-	case len(near) > 0:
-		return nil, near
 	}
-	return s.order, nil
-}
-
-// readsOthers tells whether a transaction reads other keys than rows.
-func (h *History) readsOthers(t record.Transaction) bool {
-	return slices.ContainsFunc(t.Ops, func(op record.Op) bool {
-		return (op.Kind == record.Read || op.Kind == record.Append) && h.keys[op.Key] == nil
-	})
+	return nil, near
 }
 
 // isLeft tells whether operations found each row as their transaction had left it itself, or as somebody in the order.

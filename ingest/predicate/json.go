@@ -9,13 +9,10 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// JSON is the canonical form of the condition as a JSON tree, which Parse reads too:
+// textOf is the text of a condition that is given as a tree:
 //
 //	["and", [">=", {"column": "v1"}, 10], ["not", ["in", {"column": "v2", "mod": 3}, [0, "x", null]]]]
 //	["like", {"column": "name"}, "a%"]   ["is-null", {"column": "name"}]   true
-func (p *Predicate) JSON() string { return p.root.json() }
-
-// textOf is the text of a condition that is given as a tree.
 func textOf(tree string) (string, error) {
 	d := json.NewDecoder(strings.NewReader(tree))
 	d.UseNumber()
@@ -112,48 +109,4 @@ func operandText(n any) (string, error) {
 		return text, nil
 	}
 	return fmt.Sprint(n), nil // a number, true or false
-}
-
-func (a always) json() string     { return a.text() }
-func (c comparison) json() string { return tree(c.op, c.left.json(), c.right.json()) }
-func (n isNull) json() string     { return tree("is-null", n.of.json()) }
-func (n not) json() string        { return tree("not", n.of.json()) }
-
-func (s startsWith) json() string {
-	return tree("like", s.of.json(), record.String(s.prefix+"%").String())
-}
-
-func (n in) json() string {
-	texts := make([]string, len(n.list))
-	for i, c := range n.list {
-		texts[i] = c.String()
-	}
-	return tree("in", n.of.json(), "["+strings.Join(texts, ",")+"]")
-}
-
-func (j junction) json() string {
-	texts := make([]string, len(j.parts))
-	for i, p := range j.parts {
-		texts[i] = p.json()
-	}
-	if j.or {
-		return tree("or", texts...)
-	}
-	return tree("and", texts...)
-}
-
-func (o operand) json() string {
-	if o.column == "" {
-		return o.constant.String()
-	}
-	members := map[string]record.Value{"column": record.String(o.column)}
-	if o.divisor != 0 {
-		members["mod"] = record.Int(o.divisor)
-	}
-	return record.ObjectOf(members).String()
-}
-
-// tree is an operator and what it is of.
-func tree(op string, parts ...string) string {
-	return `["` + op + `",` + strings.Join(parts, ",") + "]"
 }

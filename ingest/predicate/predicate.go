@@ -61,7 +61,6 @@ func (p *Predicate) columns() map[string]bool {
 type node interface {
 	eval(row map[string]record.Value) (truth, error)
 	text() string
-	json() string
 	name(columns map[string]bool) // adds the columns that are named
 	// compares is an error if that can't be compared which columns hold, by examples of each kind.
 	compares(kinds map[string][]record.Value) error
