@@ -95,9 +95,10 @@ RANDOM_TESTS = $(shell $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestI
 
 .PHONY: volume
 volume: SEED := $(shell date +%s)
-volume: ## Lose records of 100,000 random histories at random, and run as many streams in pieces, killed, forgetting, sampled: nobody is accused; SEED (another one each time)
+volume: ## Lose records of 100,000 random histories at random, and run as many streams in pieces, killed, forgetting, sampled: nobody is accused; a fault at every write; SEED (another one each time)
 	@echo 'make volume SEED=$(SEED)'
 	VOLUME=1 $(GO) test $(RANDOM_TESTS) -seed $(SEED) -timeout 24h
+	VOLUME=1 $(GO) test ./window/store ./cmd/monitor/app -timeout 24h
 	$(GO) test ./incremental -run '^TestLosses' -v -losses 1500 -seed $(SEED) -timeout 24h
 	$(GO) test ./cmd/monitor/judge -run '^TestLosses' -v -losses 5000 -mutants 500 -seed $(SEED) -timeout 24h
 	$(GO) test ./internal/lab/streamtest -v -histories 1500 -seed $(SEED) -timeout 24h

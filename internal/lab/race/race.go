@@ -1,7 +1,7 @@
 // Package race tells tests whether the race detector is on, and how much they are to do.
 //
 // Some tests prove something by sheer numbers: thousands of random histories, a fault at each
-// write of hundreds. Where VOLUME is set in the environment, as make volume sets it, and .ci/run for faults,
+// write of hundreds. Where VOLUME is set in the environment, as make volume sets it,
 // they run in full. Else they run what shows that they still can, so that to run all tests is a matter
 // of minutes; and so they do under the race detector, with which they take ten times as long, and which finds
 // nothing in their one goroutine. Where CI is not set either, random tests draw a third of these few, and the
