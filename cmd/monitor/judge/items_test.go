@@ -718,7 +718,7 @@ func TestAllLevelsOfManyRows(t *testing.T) {
 				if r.Verdict != "violated" || !slices.ContainsFunc(r.Anomalies, func(a report.Anomaly) bool { return a.Name == name }) {
 					t.Errorf("%s: %s is %s, by %d anomalies", name, r.Level, r.Verdict, len(r.Anomalies))
 				}
-			case r.Verdict != "satisfied" && (name != "phantom" || l == verdict.G1 || r.Verdict == "violated"): // rc in an order found at pc
+			case r.Verdict != "satisfied" && (name != "phantom" || l == verdict.G1 || r.Verdict == "violated"): // of rc no order need be found
 				t.Errorf("%s: %s is %s", name, r.Level, r.Verdict)
 			}
 		}
