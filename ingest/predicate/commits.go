@@ -106,19 +106,21 @@ func (s *search) isLeft(acts []act, all map[*row][]left) bool {
 		} else if !a.isWrite && !is(a.row, func(v *version) bool { return v == a.made }) {
 			return false
 		}
-		for n := 0; n < len(from) && !isLast && s.rules.Level == verdict.RC; n++ {
-			for _, m := range s.txns[s.order[from[n]].Txn].makes {
+		if isLast {
+			break
+		}
+		slices.Sort(from)
+		for _, place := range slices.Compact(from) {
+			for _, m := range s.txns[s.order[place].Txn].makes {
 				for _, r := range m.rows {
-					if l := since[m.of.rows[r]]; !l.isOwn {
-						since[m.of.rows[r]] = left{place: max(l.place, from[n])}
+					if l := since[m.of.rows[r]]; !l.isOwn && s.rules.Level == verdict.RC {
+						since[m.of.rows[r]] = left{place: max(l.place, place)}
 					}
 				}
 			}
 		}
-		if !isLast {
-			for r, v := range writes(acts[i : i+1]) {
-				since[r] = left{made: v, isOwn: true}
-			}
+		for r, v := range writes(acts[i : i+1]) {
+			since[r] = left{made: v, isOwn: true}
 		}
 	}
 	return true

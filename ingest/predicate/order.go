@@ -147,7 +147,11 @@ func (h *History) Order(rules Rules) (order []verdict.Event, near []int32) {
 	s.extend()
 	switch {
 	case !rules.Level.Implies(verdict.PC):
-		return s.commits()
+		if order, near = s.commits(); near != nil && rules.Level == verdict.RC { // rc may hold in another order
+			rules.Level = verdict.G1
+			_, near = h.Order(rules)
+		}
+		return order, near
 	case s.run(nil, true):
 		return s.events(), nil
 	case s.size < nearLeast:
