@@ -18,12 +18,12 @@ type blockRef struct {
 type blocks struct {
 	*known
 	subjects  *subjects
-	lists     [][]blockRef  // the blocks of a key, from 1; 0 is none
-	listAt    []uint32      // by key: which of lists
-	candidate bitset.BitSet // versions that a read that is open was found to may be of
-	busy      bitset.BitSet // keys with a block that is not idle, or was read
-	reads     bitset.BitSet // transactions that read something, where that matters; see idle
-	putsOff   bool          // pairs of blind writes by transactions that read are made once a run gets stuck
+	lists     [][]blockRef  // the blocks of each key that has any; the first is of none
+	listAt    []uint32      // by key: the place of its list of blocks, 0 if it has no blocks
+	candidate bitset.BitSet // versions that an open read may be of
+	busy      bitset.BitSet // keys of which the order of some blocks matters, as a block is not idle
+	reads     bitset.BitSet // transactions that read something; kept at snapshot isolation only
+	putsOff   bool          // blind writes of transactions that read get pairs once a run of the history gets stuck
 }
 
 // list is the blocks of a key, good until the list of another key is made. The

@@ -27,17 +27,17 @@ import (
 type Chains struct {
 	g       *graph.Graph
 	parts   graph.Parts
-	k       int      // columns there is room for in each vector
-	columns int      // that there are
-	chain   []Chain  // by transaction; Alone till Build, if it is one of alone
-	place   []uint32 // by transaction: place in its chain, in transactions
-	named   []Chain  // by the caller's number of a chain: its own, or Alone
-	members [][]version.Slot
-	alone   []version.Slot // transactions on no chain of the caller's, of a bulk load
-	column  []uint32       // by chain; none
-	vec     [][]uint32     // by node, k each, in pages
-	queue   []Node
-	news    []prefix // scratch
+	k       int              // how many columns each vector has room for
+	columns int              // how many columns are taken
+	chain   []Chain          // by transaction: its chain; Alone before Build of one that is on none of the caller's
+	place   []uint32         // by transaction: how many are before it in its chain
+	named   []Chain          // by the caller's number of a chain: the number that it has here, or Alone
+	members [][]version.Slot // by chain: its transactions, in order
+	alone   []version.Slot   // transactions of a bulk load that are on no chain of the caller's
+	column  []uint32         // by chain: its column, or none
+	vec     [][]uint32       // by page of nodes: their vectors, k numbers each
+	queue   []Node           // scratch: nodes whose vectors changed
+	news    []prefix         // scratch: what an edge brings to the node that it leads to
 }
 
 // Chain numbers the total orders, such as sessions, that transactions lie on.

@@ -115,44 +115,44 @@ type Options struct {
 // Solver holds one problem.
 type Solver struct {
 	opt        Options
-	theory     Theory
-	propagator Propagator
-	guide      Guide
+	theory     Theory     // or nil: any assignment will do
+	propagator Propagator // the theory, if it draws conclusions, or nil
+	guide      Guide      // the theory, if it has opinions, or nil
 
-	arena   arena
-	learned []ref     // learned clauses, ascending by place
-	lazy    []ref     // reasons that the theory gave; unwatched
+	arena   arena     // the clauses
+	learned []ref     // the clauses that conflicts taught, ascending by place
+	lazy    []ref     // clauses that the theory gave as reasons, which nothing watches
 	watches [][]watch // by literal: clauses to look at when it becomes false
 
-	value   []int8 // by literal: 0 open, 1 true, -1 false
-	level   []int32
-	reason  []ref    // by variable: what forced it
+	value   []int8   // by literal: 0 open, 1 true, -1 false
+	level   []int32  // by variable: how many decisions there were when it was assigned
+	reason  []ref    // by variable: the clause that forced its value; none of a decision
 	unit    []deriv  // by variable: the derivation of its unit clause, if known
-	role    []role   // by variable
-	phase   []bool   // by variable
+	role    []role   // by variable: how it is decided
+	phase   []bool   // by variable: the value that it is given when it is decided, the last that it had
 	seen    []mark   // by variable: scratch of the analysis
-	trail   []Lit    //
-	limits  []int    // trail length at each decision
-	head    int      // trail up to here is propagated through clauses
-	told    int      // trail up to here is asserted in the theory
-	heap    heap     //
-	bump    float64  //
-	last    []deriv  // what the Unsat was derived from
-	stamps  []uint32 // by level: scratch for counting levels
-	stamp   uint32   //
-	marked  []Lit    // scratch: literals whose seen mark is to be cleared
+	trail   []Lit    // the literals that are true, as they were assigned
+	limits  []int    // by decision: how many literals were true before it
+	head    int      // so many of the literals that are true, the first ones, have gone through all clauses
+	told    int      // so many of them are asserted in the theory
+	heap    heap     // the ordinary variables that may be open, the most active first
+	bump    float64  // what a variable's activity grows by when a conflict involves it
+	last    []deriv  // what the answer Unsat was derived from
+	stamps  []uint32 // by decision: scratch for counting to how many decisions a clause goes back
+	stamp   uint32   // the round of that count
+	marked  []Lit    // scratch: literals of whose variables the analysis has to forget what it saw
 	todo    []Lit    // scratch of the minimisation
 	from    []deriv  // scratch: what the clause being learned is derived from
 	auxNext int      // no auxiliary variable to be decided below this is open
-	trace   trace
+	trace   trace    // how clauses were derived
 
-	given       int // calls of AddClause
-	unsat       bool
-	sinceAsked  int  // steps since Stop was asked
-	stopped     bool // Stop said so
-	untilReduce int  // conflicts
-	reductions  int
-	Stats       Stats
+	given       int   // calls of AddClause
+	unsat       bool  // the clauses contradict each other, whatever is decided
+	sinceAsked  int   // steps since Options.Stop was asked
+	stopped     bool  // Options.Stop said that the search ends
+	untilReduce int   // how many conflicts pass before learned clauses are deleted the next time
+	reductions  int   // how often they were
+	Stats       Stats // of all calls of Solve
 }
 
 // role says how a variable is decided.

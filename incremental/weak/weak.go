@@ -85,25 +85,25 @@ type Checker struct {
 
 // records are the transactions, what they read and wrote, what lists show, and the graphs of that.
 type records struct {
-	sessions bool
+	sessions bool // the transactions of a session are in order
 	last     bool // no more will come, so that rows can go when they have served
 
-	nodes  paged.Vec[Txn, node]
-	reads  slab[read]
-	writes slab[version.Key]
-	extra  []source              // further writers of what was read, linked from nodes
-	large  map[Txn][]version.Key // sorted writes of transactions with many
-	lists  map[version.Key]*list
-	grown  []version.Key // lists of which more is known since the last Tick
-	shown  []listed      // orders that lists show
-	orders []listed      // of these, since the last Tick
-	placed Txn           // how many nodes were placed by former Ticks
+	nodes  paged.Vec[Txn, node]  // by transaction
+	reads  slab[read]            // the external reads of all, a span for each transaction
+	writes slab[version.Key]     // the keys that all wrote, a span for each transaction
+	extra  []source              // further writers of what was read, those of a transaction linked
+	large  map[Txn][]version.Key // of transactions that wrote many keys these, sorted
+	lists  map[version.Key]*list // keys that were read as lists, with the order that this shows
+	grown  []version.Key         // keys of lists of which more is known since the last Tick
+	shown  []listed              // all orders of two writers that lists show
+	orders []listed              // the orders of two writers that lists have shown since the last Tick
+	placed Txn                   // how many transactions former Ticks gave a place
 
-	sessionChain []uint32 // by session
-	chains       []uint32 // of each chain, how many transactions it has
+	sessionChain []uint32 // by session: its chain, the number of those that precede each other by session order
+	chains       []uint32 // by chain: how many transactions it has
 
-	base    *graph
-	graphs  []*graph // base and those of rc, ra, cc, as far as asked for
+	base    *graph   // of session order and read-froms
+	graphs  []*graph // base, then one of each level above g1, with what its axiom infers
 	scratch []Txn
 
 	// Take, if set, is told now and then during a Tick of the steps (package budget) made since, and says whether to go
