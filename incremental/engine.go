@@ -492,8 +492,8 @@ func (e *Engine) closeOnline() {
 	e.searchWriters()
 }
 
-// closeBatch admits everything: with times in the order of their end, as a
-// stream would come; without, in bulk.
+// closeBatch admits everything: with times one after the other in the order of their end, as a
+// stream would come; without, all together.
 func (e *Engine) closeBatch() {
 	e.h.closed = true
 	if len(e.h.lists) == 0 {
@@ -505,8 +505,11 @@ func (e *Engine) closeBatch() {
 	order := e.r.batchOrder()
 	if e.g.realTime() && e.g.allRealTime() {
 		e.r.admitByTime(order)
-	} else {
-		e.r.admitInBulk(order)
+	} else if e.r.admitTogether(order...) {
+		e.r.resolveDeferred(order)
+		for _, s := range e.g.strands {
+			s.finish(len(e.out.shared) > 0)
+		}
 	}
 	e.r.judgeRepeats()
 	e.r.ruleOutReaders()

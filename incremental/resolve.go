@@ -44,9 +44,7 @@ func (r *resolver) anomaly(kind verdict.Kind, index ordinal, c cellID, by verdic
 	r.out.report(r.ev.anomaly(a))
 }
 
-// admit gives a transaction to the strands, its predecessors in the order of
-// slots being there. One of unknown outcome waits until somebody may have read
-// from it.
+// admit gives a transaction to the strands. One of unknown outcome waits until somebody may have read from it.
 func (r *resolver) admit(index ordinal) {
 	t := r.h.txns.At(index)
 	if t.slot != none {
@@ -57,18 +55,43 @@ func (r *resolver) admit(index ordinal) {
 		r.wakeReaders(index)
 		return
 	}
-	r.enter(index)
+	r.admitTogether(index)
+}
+
+// admitTogether gives transactions to the strands, their predecessors in the order of slots being there or among them:
+// one as it comes, or, in batch without times, all. It tells whether it was not to stop before.
+func (r *resolver) admitTogether(some ...ordinal) bool {
+	if !r.each(some, r.enter) {
+		return false
+	}
 	for _, s := range r.g.strands {
 		s.holds = r.g.holds(s)
 	}
-	for _, c := range r.h.slab(t.writes) {
-		r.g.write(index, c)
-	}
-	if r.opt.Online || t.doubt != uncertain { // in batch those come last
-		r.resolveAll(index)
+	ok := r.each(some, func(i ordinal) {
+		for _, c := range r.h.slab(r.h.txns.At(i).writes) {
+			r.g.write(i, c)
+		}
+	}) && r.each(some, func(i ordinal) {
+		if r.opt.Online || r.h.txns.At(i).doubt != uncertain { // in batch those come last
+			r.resolveAll(i)
+		}
+	})
+	if !ok {
+		return false
 	}
 	r.g.settle()
-	r.wakeReaders(index)
+	return r.each(some, r.wakeReaders)
+}
+
+// each calls do with each, unless of many it is to stop before.
+func (r *resolver) each(some []ordinal, do func(ordinal)) bool {
+	for n, i := range some {
+		if len(some) > 1 && n&1023 == 0 && r.stop.halted() {
+			return false
+		}
+		do(i)
+	}
+	return true
 }
 
 // wakeReaders resolves the reads that waited for what index wrote: first those of
@@ -664,44 +687,6 @@ func (r *resolver) readFroms(index ordinal, sure doubt, promote func(w ordinal, 
 		case w != none:
 			promote(w, sure, by)
 		}
-	}
-}
-
-// admitInBulk gives everything to the strands at once, those that are surely in
-// the history first.
-func (r *resolver) admitInBulk(order []ordinal) {
-	for n, i := range order {
-		if n&1023 == 0 && r.stop.halted() {
-			return
-		}
-		r.enter(i)
-	}
-	for _, s := range r.g.strands {
-		s.holds = r.g.ambiguities
-	}
-	for n, i := range order {
-		if n&1023 == 0 && r.stop.halted() {
-			return
-		}
-		for _, c := range r.h.slab(r.h.txns.At(i).writes) {
-			r.g.write(i, c)
-		}
-	}
-	for n, i := range order {
-		if n&1023 == 0 && r.stop.halted() {
-			return
-		}
-		if r.h.txns.At(i).doubt != uncertain {
-			r.resolveAll(i)
-		}
-	}
-	r.resolveDeferred(order)
-	if r.stop.halted() {
-		return
-	}
-	r.g.settle()
-	for _, s := range r.g.strands {
-		s.finish(len(r.out.shared) > 0)
 	}
 }
 
