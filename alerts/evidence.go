@@ -160,7 +160,8 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 	var missing []verdict.TxnID
 	for _, id := range ids {
 		if r, ok := lookup.Find(id); ok {
-			if i := slices.IndexFunc(out, func(t record.Transaction) bool { return t.ID == r.ID && t.Session == r.Session }); i >= 0 {
+			same := func(t record.Transaction) bool { return t.ID == r.ID && t.Session == r.Session }
+			if i := slices.IndexFunc(out, same); i >= 0 {
 				out[i].Ops = slices.Concat(out[i].Ops, r.Ops)
 				continue
 			}

@@ -30,7 +30,7 @@ type strand struct {
 	unordered bool
 
 	last     []version.Slot // by session: the latest transaction on its chain
-	fresh    []version.ID   // versions not yet given to the polygraphs
+	settled  version.ID     // all versions before it were given to the polygraphs
 	choices  []ambiguous
 	lists    []succession
 	disputed map[version.Key]bool // keys of which a list contradicts what was read; see follow
@@ -114,7 +114,6 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 	v := s.tab.Write(slot, key)
 	if len(s.polys) > 0 {
 		s.tab.At(v).Fresh = true
-		s.fresh = append(s.fresh, v)
 	}
 	for _, p := range s.polys {
 		p.Wrote(v, s.holds)
@@ -291,21 +290,21 @@ func (s *strand) settle() { s.settleOf(func(version.Slot) bool { return true }) 
 
 // settleOf gives the polygraphs the blocks that transactions began of which due says so.
 func (s *strand) settleOf(due func(version.Slot) bool) {
-	all := s.fresh
-	held := all[:0]
-	for _, v := range all {
-		switch {
-		case !s.tab.At(v).Fresh:
-		case !due(s.tab.At(v).Writer):
-			held = append(held, v)
+	n := version.ID(s.tab.Len())
+	held := n
+	for v := s.settled; v < n; v++ {
+		switch ver := s.tab.At(v); {
+		case !ver.Fresh:
+		case !due(ver.Writer):
+			held = min(held, v)
 		default:
-			s.tab.At(v).Fresh = false
+			ver.Fresh = false
 			for _, p := range s.polys {
 				p.Block(v)
 			}
 		}
 	}
-	s.fresh = held
+	s.settled = held
 }
 
 // finish ends a bulk load.

@@ -41,7 +41,7 @@ func (s *segments) addAllOfPast(t *record.Transaction, keys []version.Key) {
 // addReadOfPast takes all versions of the keys of which one is read, as soon as the key is written too. Where each
 // value has one writer, and any write may be missing, the others say nothing: a write that nobody reads has no order
 // but that of the clock, which is before all that the engine has. One that is read has none either until the key is
-// overwritten, as nothing leads to what is of the past; but at weak levels what two of them wrote says which came first.
+// overwritten, as nothing leads to what is of the past. At weak levels what two of them wrote says which came first.
 func (s *segments) addReadOfPast(t *record.Transaction, keys []version.Key) {
 	s.fresh, s.places = s.fresh[:0], s.places[:0]
 	for i := range t.Ops {
