@@ -24,6 +24,7 @@ func cliffs() Suite {
 		{"blind", "nothing but writes", 200_000, []string{"--read-share", "0"}, levels, Target{Seconds: 1.5, MB: 250}},
 		{"unknown", "5% of unknown outcome", 200_000, []string{"--unknown-rate", "0.05"}, levels,
 			Target{Seconds: 3, MB: 500}},
+		{"uniform", "uniform keys", 1_000_000, nil, levels, Target{Seconds: 8, MB: 1000}},
 		{"zipf", "keys by Zipf 1.5", 1_000_000, []string{"--key-zipf", "1.5"}, levels, Target{Seconds: 12, MB: 1500}},
 		{"duplicates", "half of the keys with duplicates", 1_000_000, []string{"--duplicates", "0.5"}, []string{"si"},
 			Target{Seconds: 60}},
