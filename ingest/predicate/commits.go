@@ -26,30 +26,42 @@ func (s *search) commits() (order []verdict.Event, near []int32) {
 			return nil, nil
 		}
 	}
-	slices.SortFunc(s.coming, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.txns[a].end, s.txns[b].end), cmp.Compare(a, b))
-	})
-	for n := -1; n != len(s.coming); {
-		n = len(s.coming)
-		s.coming = slices.DeleteFunc(s.coming, func(t int32) bool {
+	ended := func(a, b int32) int { return cmp.Or(cmp.Compare(s.txns[a].end, s.txns[b].end), cmp.Compare(a, b)) }
+	slices.SortFunc(s.coming, ended)
+	waiting, behind := map[*row][]int32{}, map[int32][]int32{} // for a row to be left otherwise, for one of the session
+	for next := s.coming; len(next) > 0; {
+		var woken []int32
+		for _, t := range next {
+			if !h.look(nil, nil) || s.isTooMuch() {
+				return nil, nil
+			}
 			x := &s.txns[t]
-			if x.previous != none && !s.txns[x.previous].isDone || !x.isUnasked && !s.isLeft(h.acts[t], all) {
-				return false
+			if x.previous != none && !s.txns[x.previous].isDone {
+				behind[x.previous] = append(behind[x.previous], t)
+				continue
+			}
+			if r := s.lacks(t, all); r != nil {
+				waiting[r] = append(waiting[r], t)
+				continue
 			}
 			x.isDone, x.makes = true, h.makes(t)
 			for _, m := range x.makes {
-				for n, r := range m.rows {
-					all[m.of.rows[r]] = append(all[m.of.rows[r]], left{m.of.versions[m.as(n)], int32(len(s.order)), false})
+				for n, number := range m.rows {
+					r := m.of.rows[number]
+					all[r] = append(all[r], left{m.of.versions[m.as(n)], int32(len(s.order)), false})
+					woken = append(woken, waiting[r]...)
+					delete(waiting, r)
 				}
 			}
+			woken = append(woken, behind[t]...)
 			s.order = append(s.order, verdict.Event{Txn: verdict.TxnID(t), Commit: true})
-			return true
-		})
-		if !h.look(nil, nil) || s.isTooMuch() {
-			return nil, nil
 		}
+		slices.SortFunc(woken, ended)
+		next = woken
 	}
-	near = slices.DeleteFunc(s.coming, func(t int32) bool { return h.Txns[t].Status != record.Committed })
+	near = slices.DeleteFunc(s.coming, func(t int32) bool {
+		return s.txns[t].isDone || h.Txns[t].Status != record.Committed
+	})
 	switch {
 	case len(near) == 0:
 		return s.order, nil
@@ -59,15 +71,21 @@ func (s *search) commits() (order []verdict.Event, near []int32) {
 	return nil, near
 }
 
-// isLeft tells whether operations found each row as their transaction had left it itself, or as somebody in the order.
-// At rc, once they have read from one who wrote a row, they can't find with another operation how it was left before.
-// So each row is taken to be from the first who left it so, or, where nothing is read behind it, from the last.
-func (s *search) isLeft(acts []act, all map[*row][]left) bool {
+// lacks is a row that an operation did not find as its transaction had left it itself, or as somebody in the order, if
+// there is one: only another who leaves it can change that. At rc, once they have read from one who wrote a row, they
+// can't find with another operation how it was left before. So each row is taken to be from the first who left it so, or,
+// where nothing is read behind it, from the last.
+func (s *search) lacks(t int32, all map[*row][]left) *row {
+	if s.txns[t].isUnasked {
+		return nil
+	}
+	acts := s.h.acts[t]
 	since := map[*row]left{} // who left a row, at least
 	for i := range acts {
 		isLast := i+1 == len(acts)
 		var from []int32
 		is := func(r *row, found func(v *version) bool) bool {
+			s.h.look(nil, nil)
 			l, known := since[r]
 			if r.sign() == 0 || l.isOwn || !known && found(nil) {
 				return r.sign() == 0 || found(l.made)
@@ -94,17 +112,21 @@ func (s *search) isLeft(acts []act, all map[*row][]left) bool {
 					found[r] = true
 				}
 				if !is(r, func(v *version) bool { return a.statement.meets(n, v) }) {
-					return false
+					return r
 				}
 			}
+			var lack *row
 			for r := range since {
-				if r.of == a.statement.of && !found[r] &&
+				if r.of == a.statement.of && !found[r] && (lack == nil || r.number < lack.number) &&
 					!is(r, func(v *version) bool { return !v.matched(a.statement.where) }) {
-					return false
+					lack = r
 				}
+			}
+			if lack != nil {
+				return lack
 			}
 		} else if !a.isWrite && !is(a.row, func(v *version) bool { return v == a.made }) {
-			return false
+			return a.row
 		}
 		if isLast {
 			break
@@ -123,5 +145,5 @@ func (s *search) isLeft(acts []act, all map[*row][]left) bool {
 			since[r] = left{made: v, isOwn: true}
 		}
 	}
-	return true
+	return nil
 }

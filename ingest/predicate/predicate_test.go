@@ -306,6 +306,37 @@ func TestTooMuchIsNotAskedFor(t *testing.T) {
 	}
 }
 
+// Whoever waits to follow in an order of commits is looked at when what he waits for has come, and not each time something
+// has; all that is looked at is counted.
+func TestOrderOfCommitsIsLinear(t *testing.T) {
+	const txns, rows = 4000, 60
+	row := record.Value{Kind: record.KindObject, Text: `{"v":1}`}
+	history := []record.Transaction{{Session: "p", ID: "p", Status: record.Committed,
+		Ops: []record.Op{{Kind: record.PredicateRead, Key: "t", Where: "v == 99", Value: record.ObjectOf(nil)}}}}
+	for i := range txns {
+		x := record.Transaction{Session: fmt.Sprint(i), ID: fmt.Sprint(i), Status: record.Committed, HasTimes: true, Start: 10, End: int64(1000 + i)}
+		for n := range rows {
+			x.Ops = append(x.Ops, record.Op{Kind: record.Read, Key: fmt.Sprint("t:n", n)})
+		}
+		if i < txns-1 {
+			x.Ops = append(x.Ops, record.Op{Kind: record.Read, Key: fmt.Sprint("t:", i+1), Value: row})
+		}
+		x.Ops = append(x.Ops, record.Op{Kind: record.Write, Key: fmt.Sprint("t:", i), Value: row})
+		history = append(history, x)
+	}
+	asked := 0
+	h, err := predicate.Read(history, nil, predicate.Unasked{}, func() bool { asked++; return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []verdict.Level{verdict.RC, verdict.G1} {
+		asked = 0
+		if order, _ := h.Order(predicate.Rules{Level: l, Sessions: true}); len(order) != len(history) || asked*(1<<14) < txns*rows || asked*(1<<14) > 4*txns*rows {
+			t.Errorf("%v: an order of %d, and it was asked %d times", l, len(order), asked)
+		}
+	}
+}
+
 // An order is found beside transactions of which it is not known whether they happened, and that nobody has seen.
 func TestOrderWithUnknownOutcomes(t *testing.T) {
 	for seed := range uint64(8) {
