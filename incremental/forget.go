@@ -35,19 +35,12 @@ type Lost struct {
 	// may try again in another session. A read of what was aborted is not taken for an aborted read if a missing record
 	// may be that of another attempt, which committed the same.
 	Times Losses
-	// Write, without a key, is of somebody who committed and is left out, unless Base brings him: a read of it is from
-	// him, also if another attempt to write the same was aborted.
-	Write *record.Op
 }
 
 // Lose says what may be missing; of a key before the first Step that touches it.
 func (e *Engine) Lose(l Lost) {
-	switch {
-	case l.Times != nil:
+	if l.Times != nil {
 		e.opt.Lost = append(e.opt.Lost[:0], l.Times...)
-		return
-	case l.Write != nil:
-		e.loseWrite(l.Write)
 		return
 	}
 	p := e.h.perKey.At(e.h.keyNumber(l.Key))
@@ -266,7 +259,7 @@ func (e *Engine) Undecided(f func(verdict.Exhibit)) {
 	at := func(index ordinal) verdict.TxnID { return e.h.txns.At(index).id }
 	keys := func(c cellID) []string { return []string{e.h.nameOf(e.h.cells.At(c).key)} }
 	for _, w := range e.h.waiters {
-		if w.index == none || e.h.saysNothing(w.cell) || e.h.leftOut(w.cell) {
+		if w.index == none || e.h.saysNothing(w.cell) {
 			continue
 		}
 		f(verdict.Exhibit{Txn: at(w.index), Reads: keys(w.cell)})

@@ -71,28 +71,6 @@ func TestBasesComeFirst(t *testing.T) {
 	}
 }
 
-// A read of a write that is left out waits for nobody to come, and is of it once Base brings the writer.
-func TestReadsOfWhatIsLeftOut(t *testing.T) {
-	e := later()
-	e.Step(at("q", 1, 100, 110, write("q", 1)), 0)
-	x := write("x", 1)
-	e.Lose(Lost{Write: &x})
-	e.Step(at("a", 1, 200, 250, read("x", 1), read("z", 3)), 0)
-	e.Tick(260)
-	var waits []string
-	e.Undecided(func(x verdict.Exhibit) { waits = append(waits, x.Reads...) })
-	if !slices.Equal(waits, []string{"z"}) {
-		t.Errorf("reads of %v wait, not of z alone", waits)
-	}
-	if _, ok := e.Base(at("b", 1, 0, 10, x)); !ok {
-		t.Fatal("it was not taken")
-	}
-	e.Step(at("c", 1, 210, 270, read("x", 1), write("x", 2), write("z", 3)), 0)
-	if out := e.Tick(3000); len(out.Violations) != 1 {
-		t.Errorf("found %v, not that a#1 read x = 1 beside what c#1 wrote", out.Violations)
-	}
-}
-
 // Of each key the writers are told that nobody is known to have overwritten, at most so many,
 // by transaction and in their order.
 func TestFrontierNamesLastWriters(t *testing.T) {

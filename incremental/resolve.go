@@ -237,8 +237,6 @@ func (r *resolver) decide(index ordinal, c cellID) {
 		r.decideAmong(index, c)
 	case w != none:
 		r.readFrom(index, w, c)
-	case r.h.leftOut(c):
-		r.h.wait(c, index)
 	case !r.h.mayCome() || r.h.unique() && r.h.exposed(index, c):
 		r.absent(index, c)
 	default:

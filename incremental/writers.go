@@ -144,13 +144,6 @@ func (h *history) mayBeInitial(cl *cell) bool {
 	return h.holdsInitial(cl) || (h.initial(cl.key) == record.InitialAny || h.lossy(cl.key)) && cl.unmade()
 }
 
-// leftOut: the only writer of the value, as values are unique, committed it, and is not among the transactions unless
-// Base brings him.
-func (h *history) leftOut(c cellID) bool {
-	cl := h.cells.At(c)
-	return cl.about&outside != 0 && cl.final == none && h.unique() && !h.perKey.At(cl.key).appended
-}
-
 // exposed: the only writer of the value, as values are unique, did not commit it as
 // it stands.
 func (h *history) exposed(index ordinal, c cellID) bool {

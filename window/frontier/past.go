@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -62,26 +61,15 @@ func (f *Frontier) fetch(keys []string, hashes *[findMost]uint32) {
 	}
 }
 
-// Writer is the number of the transaction that wrote that value to the key, if one of its versions is that.
-func (f *Frontier) Writer(r Ref, value record.Value) (number uint64, ok bool) {
+// Holds tells whether one of the key's versions is a write of that value.
+func (f *Frontier) Holds(r Ref, value record.Value) bool {
 	for versions := versionsOf(f.table.body(f.table.at(uint32(r)))); versions.Len() > 0; {
 		v, _ := parse(versions.Bytes())
 		if o := v.last(); !o.append && o.is(value) {
-			return v.number, true
+			return true
 		}
 	}
-	return 0, false
-}
-
-// Writers are the numbers of the transactions that wrote the key's versions.
-func (f *Frontier) Writers(r Ref) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		for versions := versionsOf(f.table.body(f.table.at(uint32(r)))); versions.Len() > 0; {
-			if v, _ := parse(versions.Bytes()); !yield(v.number) {
-				return
-			}
-		}
-	}
+	return false
 }
 
 // Past is a Stub in a form that takes little room: the transaction of that number,
@@ -91,15 +79,15 @@ type Past struct {
 	Keys   []Ref
 }
 
-// Past calls take with the stubs of the keys that refs stand for, as All gives those of all, in the same order, without
-// their IDs. Both arguments are good until take returns.
+// Past calls take with the stubs of keys, as All gives those of all, which refs
+// stand for, in the same order, without their IDs. Both arguments are good until take returns.
 //
 // Cost: O(v log v) for v versions.
-func (f *Frontier) Past(refs []Ref, take func(Past, *Stub)) {
+func (f *Frontier) Past(keys []string, refs []Ref, take func(Past, *Stub)) {
 	places := f.places[:0]
-	for _, r := range refs {
+	for i, r := range refs {
 		if r != NoRef {
-			places = appendPlaces(places, r, f.table.body(f.table.at(uint32(r))))
+			places = appendVersions(places, keys[i], r, f.table.body(f.table.at(uint32(r))))
 		}
 	}
 	f.places = places
@@ -129,7 +117,8 @@ func (f *Frontier) Past(refs []Ref, take func(Past, *Stub)) {
 func (f *Frontier) Stub(p Past) Stub {
 	var places []place
 	for _, r := range p.Keys {
-		places = appendPlaces(places, r, f.table.body(f.table.at(uint32(r))))
+		body := f.table.body(f.table.at(uint32(r)))
+		places = appendVersions(places, string(keyOf(body)), r, body)
 	}
 	places = slices.DeleteFunc(places, func(x place) bool { return x.number != p.Number })
 	if len(places) == 0 {

@@ -30,18 +30,21 @@ func (f *Frontier) All(max int) ([]Stub, bool) {
 	places := make([]place, 0, f.versions)
 	for slot := range f.table.slots {
 		if e := f.table.at(slot); e.flags&flagLive != 0 {
-			places = appendPlaces(places, Ref(slot), f.table.body(e))
+			places = appendPlaces(places, slot, f.table.body(e))
 		}
 	}
 	return f.stubsOf(places), true
 }
 
-// appendPlaces appends the places of the versions of a key.
-func appendPlaces(places []place, r Ref, body []byte) []place {
+func appendPlaces(places []place, slot uint32, body []byte) []place {
 	if body[1] == 0 {
 		return places
 	}
-	key := string(keyOf(body))
+	return appendVersions(places, string(keyOf(body)), Ref(slot), body)
+}
+
+// appendVersions appends the places of the versions of a key.
+func appendVersions(places []place, key string, r Ref, body []byte) []place {
 	for versions := versionsOf(body); versions.Len() > 0; {
 		raw := versions.Bytes()
 		v, _ := parse(raw)

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/frontier"
@@ -38,116 +37,43 @@ func (s *segments) addAllOfPast(t *record.Transaction, keys []version.Key) {
 	s.addBases()
 }
 
-// addReadOfPast takes all versions of the keys of which one is read, as soon as the key is written too. Where each
-// value has one writer, and any write may be missing, the others say nothing: a write that nobody reads has no order
-// but that of the clock, which is before all that the engine has. One that is read has none either until the key is
-// overwritten, as nothing leads to what is of the past. At weak levels what two of them wrote says which came first.
+// addReadOfPast takes all versions of the keys of which t reads one. Where each
+// value has one writer, and any write may be missing, the others say nothing: a write that
+// nobody reads has no order but that of the clock, which is before all
+// that the engine has.
 func (s *segments) addReadOfPast(t *record.Transaction, keys []version.Key) {
-	s.fresh, s.places = s.fresh[:0], s.places[:0]
+	if t.Status == record.Aborted { // nothing is concluded from what it read
+		return
+	}
+	s.fresh, s.reads = s.fresh[:0], s.reads[:0]
 	for i := range t.Ops {
-		switch k := keys[i]; {
-		case s.pastGiven.has(k):
-			continue
-		case t.Ops[i].Kind == record.Write:
-			if s.written.set(k); !s.pastRead.keys.has(k) {
-				continue
-			}
-		case t.Ops[i].Kind != record.Read || t.Status == record.Aborted: // nothing is concluded from what it read
-			continue
+		if t.Ops[i].Kind == record.Read && !s.pastGiven.has(keys[i]) {
+			s.fresh, s.reads = append(s.fresh, t.Ops[i].Key), append(s.reads, i)
 		}
-		s.fresh, s.places = append(s.fresh, t.Ops[i].Key), append(s.places, i)
 	}
 	if len(s.fresh) == 0 {
 		return
 	}
-	s.met = s.front.Find(s.met[:0], s.fresh...)
-	for j, i := range s.places {
-		if s.met[j] == frontier.NoRef || t.Ops[i].Kind != record.Read {
-			continue
-		}
-		writer, ok := s.front.Writer(s.met[j], t.Ops[i].Value)
-		switch {
-		case !ok:
-			s.met[j] = frontier.NoRef
-		case !s.weak && !s.written.has(keys[i]):
-			s.engine.Lose(incremental.Lost{Write: &t.Ops[i]})
-			s.pastRead.add(writer, keys[i], s.met[j])
-			s.met[j] = frontier.NoRef
+	s.refs = s.front.Find(s.refs[:0], s.fresh...)
+	n := 0
+	for j, i := range s.reads {
+		if r := s.refs[j]; r != frontier.NoRef && !s.pastGiven.has(keys[i]) && s.front.Holds(r, t.Ops[i].Value) {
+			s.pastGiven.set(keys[i])
+			s.fresh[n], s.refs[n] = s.fresh[j], r
+			n++
 		}
 	}
-	s.refs = s.refs[:0]
-	give := func(k version.Key, r frontier.Ref) {
-		if !s.pastGiven.has(k) {
-			s.pastGiven.set(k)
-			s.refs = append(s.refs, r)
-		}
-	}
-	for j, i := range s.places {
-		r := s.met[j]
-		if r == frontier.NoRef || s.pastGiven.has(keys[i]) {
-			continue
-		}
-		give(keys[i], r)
-		for writer := range s.front.Writers(r) { // what else is read of it orders it as well
-			s.pastRead.of(writer, give)
-		}
-	}
+	s.fresh, s.refs = s.fresh[:n], s.refs[:n]
 	s.addBases()
 }
 
-// addBases gives the engine the transactions that refs stand for.
+// addBases gives the engine the transactions that fresh and refs stand for.
 func (s *segments) addBases() {
-	s.front.Past(s.refs, func(p frontier.Past, stub *frontier.Stub) {
+	s.front.Past(s.fresh, s.refs, func(p frontier.Past, stub *frontier.Stub) {
 		if _, ok := s.engine.Base(&stub.Txn); ok {
 			s.add(fed{ref: ref(s.bases.add(p)), at: stub.Arrival, flags: base, weight: 1})
 		}
 	})
-}
-
-// pastReads are the keys of which something of the past was read that the engine was not given.
-type pastReads struct {
-	keys bits
-	all  []pastRead
-	last map[uint64]int // by the number of who wrote what was read: the last of all
-}
-
-// pastRead is a key of which what one transaction of the past wrote was read.
-type pastRead struct {
-	key    version.Key
-	ref    frontier.Ref
-	before int // the one before of the same writer, or -1
-}
-
-func (p *pastReads) clear() {
-	p.keys.clear()
-	p.all = p.all[:0]
-	clear(p.last)
-}
-
-// add notes a key, and who wrote what was read.
-func (p *pastReads) add(writer uint64, k version.Key, r frontier.Ref) {
-	last, ok := p.last[writer]
-	if !ok {
-		last = -1
-	}
-	for i := last; i >= 0 && p.keys.has(k); i = p.all[i].before {
-		if p.all[i].key == k {
-			return
-		}
-	}
-	if p.last == nil {
-		p.last = map[uint64]int{}
-	}
-	p.keys.set(k)
-	p.last[writer] = len(p.all)
-	p.all = append(p.all, pastRead{k, r, last})
-}
-
-// of calls f with the keys of which what that transaction wrote was read.
-func (p *pastReads) of(writer uint64, f func(version.Key, frontier.Ref)) {
-	for i, ok := p.last[writer]; ok && i >= 0; i = p.all[i].before {
-		f(p.all[i].key, p.all[i].ref)
-	}
 }
 
 // bases are transactions of the past, most with one key.

@@ -68,13 +68,9 @@ type segments struct {
 	weight    weights            // of fed
 	before    unknown            // what the engine before left open of the overlap
 	pastGiven bits               // by the engine's number of a key: it has the past of the key, where that matters
-	written   bits               // likewise: one of the engine's records writes it; only in addReadOfPast, as is pastRead
-	pastRead  pastReads
-	weak      bool           // a level is asked for that has no order of versions
-	fresh     []string       // scratch
-	refs      []frontier.Ref // scratch, as is met
-	met       []frontier.Ref
-	places    []int // scratch
+	fresh     []string           // scratch
+	refs      []frontier.Ref     // scratch
+	reads     []int              // scratch
 	// awaited are the values that reads of the seeds wait for, by the engine's number of the
 	// key: the least place of such a read in the stream's time.
 	awaited map[version.Key]map[record.Value]int64
@@ -202,10 +198,6 @@ func (s *segments) open() {
 	s.running, s.resumes, s.longest = nil, 0, 0
 	s.engine = s.newEngine()
 	s.pastGiven.clear()
-	s.pastRead.clear()
-	s.written.clear()
-	s.weak = slices.ContainsFunc(s.cfg.Levels,
-		func(l verdict.Level) bool { return l != verdict.LIN && !l.Implies(verdict.PC) })
 	clear(s.awaited)
 }
 
