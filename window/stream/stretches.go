@@ -124,6 +124,8 @@ type stretches struct {
 	Dropped, Stray, Untimely, Withheld uint64
 	// Marks are of ticks: of the latest ones, and fewer the longer ago they were.
 	Marks []mark `json:",omitempty"`
+
+	isEnded bool // nothing will be added: what was open in the end is told with the last
 }
 
 // mark says that none of the first transactions has a place behind At.
@@ -318,7 +320,11 @@ func (s *Stretch) join(x *Stretch) {
 
 // ended is the end of the stream.
 func (s *stretches) ended(more Whys) {
+	s.isEnded = true
 	if s.Now.To == s.Now.From {
+		if n := len(s.Done); n > 0 {
+			s.Done[n-1].Partial |= more
+		}
 		return
 	}
 	x := s.Now
@@ -331,6 +337,9 @@ func (s *stretches) ended(more Whys) {
 // missing of that, or of reads of the others that waited when these ended.
 func (s *stretches) all(before int64, more Whys) []Stretch {
 	out := slices.Clone(s.Done)
+	if s.isEnded { // what was missing at the end is in it
+		more = 0
+	}
 	if s.Now.To > s.Now.From {
 		x := s.Now
 		x.Open = true
