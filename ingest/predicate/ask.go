@@ -329,9 +329,9 @@ func (st *statement) sees(n int, v *version) bool {
 // operations: as much of these as was asked for. With less than all that the statements say more is allowed; what is
 // not allowed then is not allowed by the statements. Each is good until the next, as are its operations.
 //
-// With few, a read of a register that nobody writes stands in place of each that a statement of several reads has. A
-// statement reads its rows at once, and not one after the other as the registers stand here. Of the levels rc alone
-// depends on the order of reads; what of the registers breaks it is certain if it does so without these.
+// With few, a statement has one read, that of the first row that it found, and reads of a register that nobody writes in
+// place of the others: it reads its rows at once, and not one after the other as the registers stand here. Of the levels
+// rc alone depends on the order of reads; what of the registers breaks it is certain if it does so with one of each.
 func (h *History) Transactions(few bool) iter.Seq[*record.Transaction] {
 	return func(yield func(*record.Transaction) bool) {
 		var ops []record.Op
@@ -388,12 +388,13 @@ func (st *statement) operations(out []record.Op, few bool) []record.Op {
 		}
 		return strings.Compare(a.row.key, b.row.key)
 	})
-	for _, r := range st.reads {
+	stays := max(0, slices.IndexFunc(st.reads, func(r read) bool { return !r.value.IsNull() }))
+	for i, r := range st.reads {
 		op := record.Op{Kind: record.Read, Key: r.row.key, Value: r.value}
 		if r.register != nil {
 			op.Key = r.register.name
 		}
-		if few && len(st.reads) > 1 {
+		if few && i != stays {
 			op = record.Op{Kind: record.Read, Key: st.op.Key + ": where " + st.op.Where}
 		}
 		out = append(out, op)

@@ -465,7 +465,8 @@ func (q *Question) open(l verdict.Level) verdict.Result {
 }
 
 // unordered looks again at rc where it is broken and statements read several registers, whose order in the records is
-// not one in time. What breaks it without them is told, of the records that it returns; else it is left open.
+// not one in time. What breaks it with one of each statement is told, of the records that it returns; else it is left
+// open.
 func (q *Question) unordered(results []verdict.Result, choices int) (told *packed.Records) {
 	i := slices.IndexFunc(results, func(r verdict.Result) bool {
 		return r.Level == verdict.RC &&
