@@ -259,7 +259,12 @@ func rough(seed uint64) (script.Script, []verdict.Level) {
 		by := rng.Int64N(100)
 		s.Txns[at].Start, s.Txns[at].End = s.Txns[at].Start+by, s.Txns[at].End+by
 	}
-	slices.SortStableFunc(s.Txns, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })
+	came, latest := map[string]int64{}, map[string]int64{} // who ended before one in front of it in its session comes behind that
+	for _, x := range s.Txns {
+		latest[x.Session] = max(latest[x.Session], x.End)
+		came[x.ID] = latest[x.Session]
+	}
+	slices.SortStableFunc(s.Txns, func(a, b record.Transaction) int { return cmp.Compare(came[a.ID], came[b.ID]) })
 	return s, some(rng, name.Ordered())
 }
 
