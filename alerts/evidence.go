@@ -158,13 +158,14 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 	untimed := slices.Sorted(slices.Values(v.Untimed))
 	var out []record.Transaction
 	var missing []verdict.TxnID
+	places := map[[2]string]int{} // in out, by session and ID
 	for _, id := range ids {
 		if r, ok := lookup.Find(id); ok {
-			same := func(t record.Transaction) bool { return t.ID == r.ID && t.Session == r.Session }
-			if i := slices.IndexFunc(out, same); i >= 0 {
+			if i, is := places[[2]string{r.Session, r.ID}]; is {
 				out[i].Ops = slices.Concat(out[i].Ops, r.Ops)
 				continue
 			}
+			places[[2]string{r.Session, r.ID}] = len(out)
 			out = append(out, *r)
 			if _, no := slices.BinarySearch(untimed, id); no {
 				out[len(out)-1].HasTimes, out[len(out)-1].Start, out[len(out)-1].End = false, 0, 0

@@ -23,30 +23,20 @@ import (
 // version, the only candidate) is withheld for a lossy key. What it can't find is a
 // cycle through what is gone.
 
-// Lost is what may be missing of the input.
-type Lost struct {
-	// Key is a key of which a write may be missing: nothing is concluded from the absence of one, as with partial
-	// coverage. Mixed: of its writes some were appends to a list and some were not, or one wrote nobody knows what, which
-	// may be what somebody aborted wrote as well.
-	Key   string
-	Mixed bool
-	// Times, without a key, say when records are missing, in place of what was said before: somewhere in each of these
-	// spans of time, by which the transactions' ends are meant, whatever they wrote, and whoever they were, as clients
-	// may try again in another session. A read of what was aborted is not taken for an aborted read if a missing record
-	// may be that of another attempt, which committed the same.
-	Times Losses
+// Lose says of a key, before the first Step that touches it, that a write of it may be missing: nothing is concluded from
+// the absence of one, as with partial coverage. mixed: of its writes some were appends to a list and some were not, or
+// one wrote nobody knows what, which may be what somebody aborted wrote as well.
+func (e *Engine) Lose(key string, mixed bool) {
+	p := e.h.perKey.At(e.h.keyNumber(key))
+	p.lossy = true
+	p.mixed = p.mixed || mixed
 }
 
-// Lose says what may be missing; of a key before the first Step that touches it.
-func (e *Engine) Lose(l Lost) {
-	if l.Times != nil {
-		e.opt.Lost = append(e.opt.Lost[:0], l.Times...)
-		return
-	}
-	p := e.h.perKey.At(e.h.keyNumber(l.Key))
-	p.lossy = true
-	p.mixed = p.mixed || l.Mixed
-}
+// LoseTimes says when records are missing, in place of what was said before: somewhere in each of these spans of time, by
+// which the transactions' ends are meant, whatever they wrote, and whoever they were, as clients may try again in
+// another session. A read of what was aborted is not taken for an aborted read if a missing record may be that of another
+// attempt, which committed the same.
+func (e *Engine) LoseTimes(when Losses) { e.opt.Lost = append(e.opt.Lost[:0], when...) }
 
 // seeded: the stubs are all taken: what comes from here on has ended at
 // the end of the last one or later. Where they alone make the engine laden, it gives up, and
@@ -96,7 +86,7 @@ func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
 
 // loseWrite is Lose of one write that is left out.
 func (e *Engine) loseWrite(op *record.Op) {
-	e.Lose(Lost{Key: op.Key})
+	e.Lose(op.Key, false)
 	of := e.h.cellOf
 	if op.Kind == record.Append {
 		of = e.h.elementOf

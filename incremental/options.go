@@ -24,7 +24,7 @@ type Options struct {
 	// known for one at once; otherwise only when no other writer can come. It is
 	// given up when the stream breaks it.
 	UniqueAttempts bool
-	// Lost are the times in which records are known to be missing, all where Lossy; see Engine.Lose.
+	// Lost are the times in which records are known to be missing, all where Lossy; see Engine.LoseTimes.
 	Lost Losses
 	// Conflicts is the solver's budget per Tick or Close; 0 means the default.
 	Conflicts int

@@ -30,7 +30,7 @@ func (p *portion) feed() (told spoken) {
 	p.opt.Seeds = p.seeds
 	e := incremental.New(p.opt)
 	for _, k := range p.lossy {
-		e.Lose(incremental.Lost{Key: k, Mixed: slices.Contains(p.mixed, k)})
+		e.Lose(k, slices.Contains(p.mixed, k))
 	}
 	for i := 0; i < len(p.txns); i++ {
 		switch {

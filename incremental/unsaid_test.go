@@ -166,7 +166,7 @@ func TestNothingReadAfterNothingWritten(t *testing.T) {
 			}
 			e := incremental.New(incremental.Options{Online: online, UniqueValues: true, Assumptions: record.Assumptions{UnseenUnique: new(true), Initial: record.InitialAbsent}, Levels: []verdict.Level{verdict.SI}})
 			if tc.lossy {
-				e.Lose(incremental.Lost{Key: "x"})
+				e.Lose("x", false)
 			}
 			for i := range s.Txns {
 				e.Step(&s.Txns[i], int64(10*i))

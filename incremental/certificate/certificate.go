@@ -78,6 +78,9 @@ var kindNames = [...]string{"none", "serial", "events", "commits"}
 
 func (k Kind) String() string { return kindNames[k] }
 
+// KindNamed is the kind that String calls so; NoOrder if there is none.
+func KindNamed(name string) Kind { return Kind(max(0, slices.Index(kindNames[:], name))) }
+
 // Proves tells whether such an order can prove a level: it is of the kind of the level or of
 // stronger ones, whose orders prove it as well.
 func (k Kind) Proves(l verdict.Level) bool { return k != NoOrder && k <= KindOf(l) }

@@ -280,7 +280,7 @@ func TestErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = replay(c.level, s.Txns, events(s.Txns, c.order), record.Assumptions{}.Override(s.Header))
+			err = replay(c.level, s.Txns, script.Events(s.Txns, c.order), record.Assumptions{}.Override(s.Header))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q in it", err, c.want)
 			}
@@ -325,14 +325,14 @@ func TestNamedWriters(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, opt := parse(t, history)
-			err := replay(verdict.RC, s.Txns, events(s.Txns, order), opt, c.sources...)
+			err := replay(verdict.RC, s.Txns, script.Events(s.Txns, order), opt, c.sources...)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("error\n\t%v\nwant\n\t%s", err, c.want)
 			}
 		})
 	}
 	s, opt := parse(t, "s1 A: w(x,1)")
-	if err := replay(verdict.SER, s.Txns, events(s.Txns, "A"), opt, good...); err == nil || !strings.Contains(err.Error(), "an order of kind serial") {
+	if err := replay(verdict.SER, s.Txns, script.Events(s.Txns, "A"), opt, good...); err == nil || !strings.Contains(err.Error(), "an order of kind serial") {
 		t.Errorf("a serial order with writers: %v", err)
 	}
 }
@@ -375,7 +375,7 @@ func TestAccepted(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, opt := parse(t, c.text)
-			order := events(s.Txns, c.order)
+			order := script.Events(s.Txns, c.order)
 			if certificate.KindOf(c.level) == certificate.Events {
 				order = apart(order)
 			}
@@ -426,25 +426,9 @@ func parse(t *testing.T, text string) (script.Script, record.Assumptions) {
 	return s, record.Assumptions{}.Override(s.Header)
 }
 
-// events reads "+A B": the start of A, and the commit of B. "?" is nobody.
-func events(txns []record.Transaction, text string) []verdict.Event {
-	var order []verdict.Event
-	for _, e := range strings.Fields(text) {
-		id, starts := strings.CutPrefix(e, "+")
-		event := verdict.Event{Txn: verdict.NoTxn, Commit: !starts}
-		for i := range txns {
-			if txns[i].ID == id {
-				event.Txn = verdict.TxnID(i)
-			}
-		}
-		order = append(order, event)
-	}
-	return order
-}
-
 func TestErrorHasBothValues(t *testing.T) {
 	s, opt := parse(t, "initial zero\ns1 A: w(x,1)\ns2 B: r(x,0)")
-	err := replay(verdict.SER, s.Txns, events(s.Txns, "A B"), opt)
+	err := replay(verdict.SER, s.Txns, script.Events(s.Txns, "A B"), opt)
 	var e *certificate.Error
 	if !errors.As(err, &e) || e.Event != 1 || e.Txn != "B" || e.Op != 0 || e.Expected != "1" || e.Found != "0" {
 		t.Errorf("%+v", e)

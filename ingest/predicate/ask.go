@@ -197,13 +197,12 @@ func (h *History) Size() int { return h.size }
 // Explain executes the transactions in the order that proves a level, and asks for what it does not explain of the
 // rows that statements returned and hit and of those that they did not; at si and strong-si also for rows that two
 // write of which none starts when the other has committed, and for those that are not written in the order of the
-// database's log. It returns how much that is. All that is asked for already
-// is explained by the order.
+// database's log. It returns how much that is. All that is asked for already is explained by the order.
 func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 	rules := Rules{Level: level}
 	w := h.walk()
 	added := 0
-	started, written, logged := make([]int, len(h.Txns)), map[*row]int{}, logged{}
+	started, written, log := make([]int, len(h.Txns)), map[*row]int{}, logged{}
 	for at, s := range order {
 		if h.size > h.Most || at%stopEvery == stopEvery-1 && h.stop() {
 			return added
@@ -229,7 +228,7 @@ func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 		}
 		for r, v := range writes(acts) {
 			overlaps := rules.excludes() && written[r] > started[s.Txn] && written[r] != at
-			if !logged.follows(r, &h.Txns[s.Txn]) || overlaps {
+			if !log.follows(r, &h.Txns[s.Txn]) || overlaps {
 				if !r.isAsked {
 					added++
 				}

@@ -40,7 +40,7 @@ func (s *search) commits() (order []verdict.Event, near []int32) {
 				behind[x.previous] = append(behind[x.previous], t)
 				continue
 			}
-			if r := s.lacks(t, all); r != nil {
+			if r := s.waitsFor(t, all); r != nil {
 				waiting[r] = append(waiting[r], t)
 				continue
 			}
@@ -71,11 +71,11 @@ func (s *search) commits() (order []verdict.Event, near []int32) {
 	return nil, near
 }
 
-// lacks is a row that an operation did not find as its transaction had left it itself, or as somebody in the order, if
+// waitsFor is a row that an operation did not find as its transaction had left it itself, or as somebody in the order, if
 // there is one: only another who leaves it can change that. At rc, once they have read from one who wrote a row, they
 // can't find with another operation how it was left before. So each row is taken to be from the first who left it so, or,
 // where nothing is read behind it, from the last.
-func (s *search) lacks(t int32, all map[*row][]left) *row {
+func (s *search) waitsFor(t int32, all map[*row][]left) *row {
 	if s.txns[t].isUnasked {
 		return nil
 	}

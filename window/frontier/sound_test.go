@@ -109,7 +109,7 @@ func (g *forgetting) segment(f *frontier.Frontier, txns []record.Transaction, fr
 	e := incremental.New(opt)
 	loaded := map[string]bool{}
 	lose := func(key string, st frontier.State) {
-		e.Lose(incremental.Lost{Key: key, Mixed: st&frontier.Written != 0 && st&frontier.Appended != 0})
+		e.Lose(key, st&frontier.Written != 0 && st&frontier.Appended != 0)
 	}
 	if !g.base {
 		for _, x := range txns {

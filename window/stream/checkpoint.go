@@ -566,7 +566,7 @@ func (s *segments) replay(all []fed, hd *header) error {
 	}
 	tell()
 	s.lost, s.told = hd.Lost, hd.Told
-	s.engine.Lose(incremental.Lost{Times: s.lost})
+	s.engine.LoseTimes(s.lost)
 	if len(ticks) > 0 || len(told) > 0 {
 		return errCheckpoint
 	}

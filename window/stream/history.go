@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -558,9 +559,8 @@ func (h *History) Withheld() {
 	h.segs.whole.withheld()
 }
 
-// SingleObjects tells whether every transaction of the segment keeps to one
-// object; see incremental.Engine.
-func (h *History) SingleObjects() bool { return h.segs.engine.State().SingleObjects }
+// State is what the segment's engine says of its transactions.
+func (h *History) State() incremental.State { return h.segs.engine.State() }
 
 // Complete tells whether every write since the initial state is still taken to be
 // in the input.
@@ -638,10 +638,6 @@ func (h *History) Standing() (stretches []Stretch, work verdict.Stats) {
 	_, before := h.segs.decided()
 	return h.segs.whole.all(before, unjudged(results, true)), work
 }
-
-// Mini tells whether the transactions of the segment are mini-transactions; see
-// incremental.Engine.
-func (h *History) Mini() bool { return h.segs.engine.State().Mini }
 
 // Judged is how many transactions had been released when the engine had its last tick; it does not grow
 // while nothing is judged. 0 before the first after a restart.

@@ -383,7 +383,7 @@ func keyless(o *record.Op) bool {
 func (s *segments) loseKey(key string) {
 	const both = frontier.Written | frontier.Appended
 	if st := s.front.State(key); st&frontier.Lossy != 0 || st&both == both || st&frontier.Repeated != 0 {
-		s.engine.Lose(incremental.Lost{Key: key, Mixed: st&both == both || st&frontier.Repeated != 0})
+		s.engine.Lose(key, st&both == both || st&frontier.Repeated != 0)
 	}
 }
 
@@ -1180,7 +1180,7 @@ func (s *segments) seed(t *record.Transaction) {
 		if s.lazy {
 			// Its versions are taken when a record touches it, perhaps never: what waits for
 			// one of them until then has not come out of thin air.
-			s.engine.Lose(incremental.Lost{Key: key})
+			s.engine.Lose(key, false)
 			continue
 		}
 		s.pastGiven.set(number)
@@ -1195,7 +1195,7 @@ func (s *segments) missing(from, to int64) {
 	// A read waits so long for its writer that a shorter time without losses is none.
 	x, near := incremental.Span{From: from, To: to}, int64(s.cfg.MaxTransaction)
 	s.lost = s.lost.Add(x, near)
-	s.engine.Lose(incremental.Lost{Times: s.lost})
+	s.engine.LoseTimes(s.lost)
 	if n := len(s.told); n > 0 && s.told[n-1].After == len(s.ticks) {
 		if both, ok := s.told[n-1].Join(x, near); ok {
 			s.told[n-1].Span = both

@@ -93,7 +93,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	under := v.Under
 	under.Tables = judge.Tables(v.Violation, under.Tables)
 	in := alerts.Context{DB: w.db, Levels: w.cfg.Levels, Assumptions: under, Lookup: alerts.Remembered(v.Find),
-		Found: v.Found, Now: now.UnixNano(), OneKey: w.history.SingleObjects(), Veil: w.veil}
+		Found: v.Found, Now: now.UnixNano(), OneKey: w.history.State().SingleObjects, Veil: w.veil}
 	w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
 	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
 	m := w.proved.meet(w.history.Next(), same, v.Level)

@@ -126,7 +126,7 @@ func (w *worker) verdicts(ctx context.Context, results []verdict.Result) (report
 	w.doubt(out.Results, results)
 	known, _ := h.Standing()
 	out.Stretches = stretches(known, judge.Read(w.cfg.Levels, w.cfg.Clock))
-	out.Mini = h.Mini()
+	out.Mini = h.State().Mini
 	out.Conclude(anomaliesMax)
 	return out, nil
 }

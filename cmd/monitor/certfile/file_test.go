@@ -44,22 +44,6 @@ func write(t *testing.T, c *certfile.Certificate) string {
 	return b.String()
 }
 
-// events reads "+A B": the start of A, and the commit of B. "?" is nobody.
-func events(txns []record.Transaction, text string) []verdict.Event {
-	var order []verdict.Event
-	for _, e := range strings.Fields(text) {
-		id, starts := strings.CutPrefix(e, "+")
-		event := verdict.Event{Txn: verdict.NoTxn, Commit: !starts}
-		for i := range txns {
-			if txns[i].ID == id {
-				event.Txn = verdict.TxnID(i)
-			}
-		}
-		order = append(order, event)
-	}
-	return order
-}
-
 // prove makes a certificate of "level: order" lines. "2<A" in an order: operation 2 of the one before reads from A.
 func prove(t *testing.T, txns []record.Transaction, opt record.Assumptions, proofs ...string) *certfile.Certificate {
 	t.Helper()
@@ -77,10 +61,10 @@ func prove(t *testing.T, txns []record.Transaction, opt record.Assumptions, proo
 				if err != nil {
 					t.Fatal(err)
 				}
-				v.Sources = append(v.Sources, verdict.Source{Txn: v.Order[len(v.Order)-1].Txn, Op: n, Writer: events(txns, from)[0].Txn})
+				v.Sources = append(v.Sources, verdict.Source{Txn: v.Order[len(v.Order)-1].Txn, Op: n, Writer: script.Events(txns, from)[0].Txn})
 				continue
 			}
-			v.Order = append(v.Order, events(txns, word)...)
+			v.Order = append(v.Order, script.Events(txns, word)...)
 		}
 		if err := c.Add(v, txns); err != nil {
 			t.Fatal(err)
@@ -119,7 +103,7 @@ read 1 A
 		t.Errorf("the file is\n%s", text)
 	}
 	for _, from := range [][]verdict.Source{{{Txn: 7}}, {{Txn: 2, Op: 1, Writer: 9}}} {
-		v := verdict.Result{Level: verdict.RC, Order: events(s.Txns, "A B C"), Sources: from}
+		v := verdict.Result{Level: verdict.RC, Order: script.Events(s.Txns, "A B C"), Sources: from}
 		if err := certfile.New(s.Txns, opt).Add(v, s.Txns); err == nil {
 			t.Errorf("%v are added", from)
 		}

@@ -210,12 +210,7 @@ func (r *Reader) proof(name string) (Proof, error) {
 	if err := r.decode(line, &s); err != nil {
 		return Proof{}, err
 	}
-	kind := certificate.NoOrder
-	for _, k := range []certificate.Kind{certificate.Serial, certificate.Events, certificate.Commits} {
-		if k.String() == s.Kind {
-			kind = k
-		}
-	}
+	kind := certificate.KindNamed(s.Kind)
 	switch {
 	case s.Level != name:
 		return Proof{}, r.fail("level", "want %q, which the first line names next, not %q", name, s.Level)

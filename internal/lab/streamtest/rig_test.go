@@ -361,7 +361,7 @@ func (r *run) take(h *stream.History, out *outcome) {
 		under := v.Under
 		under.Tables = judge.Tables(v.Violation, under.Tables)
 		p := judge.NewProver(nil, 1<<40)
-		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Assumptions: under, OneKey: h.SingleObjects(), Lookup: v.Find, Judge: p.Judge, Find: p.Find}
+		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Assumptions: under, OneKey: h.State().SingleObjects, Lookup: v.Find, Judge: p.Judge, Find: p.Find}
 		var t told
 		if t.alert, t.err = alerts.New(v.Violation, ctx); t.err != nil {
 			if t.withheld = v.Torn && errors.Is(t.err, alerts.ErrUnproved); t.withheld {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -228,4 +229,20 @@ func parseStatus(s string) (status record.Status, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// Events reads an order: "+A B": the start of A, and the commit of B. "?" is nobody.
+func Events(txns []record.Transaction, text string) []verdict.Event {
+	var order []verdict.Event
+	for _, e := range strings.Fields(text) {
+		id, starts := strings.CutPrefix(e, "+")
+		event := verdict.Event{Txn: verdict.NoTxn, Commit: !starts}
+		for i := range txns {
+			if txns[i].ID == id {
+				event.Txn = verdict.TxnID(i)
+			}
+		}
+		order = append(order, event)
+	}
+	return order
 }
